@@ -1,0 +1,1 @@
+//! Cores, rings, sockets, TLS and timers. Bytes only; all unsafe of the workspace lives here.

@@ -1,0 +1,6 @@
+//! Sans-I/O protocols of the API server: HTTP/1.1, HTTP/2 with HPACK, and what Kubernetes reads from a request
+//! (RequestInfo, query options, selectors, media types). Fed bytes split anywhere, it never does I/O.
+#![forbid(unsafe_code)]
+
+pub mod exchange;
+pub mod head;

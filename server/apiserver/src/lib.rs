@@ -1,0 +1,2 @@
+//! The Generic API Server: filters, route table, endpoints, serving, lifecycle.
+#![forbid(unsafe_code)]

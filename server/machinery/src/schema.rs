@@ -1,0 +1,262 @@
+//! The compiled Schema: what the server knows of every kind it serves.
+//!
+//! Built-in kinds come from a table of facts that `schemagen` writes (`builtin.tbl`); see [`Schema::builtin`].
+
+/// Index of a struct type in [`Schema::structs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StructId(pub u16);
+
+/// Index of a composite (list or map) type in [`Schema::composites`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CompositeId(pub u16);
+
+/// The type of a field or element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Go `string` and named strings.
+    String,
+    /// Go `bool`.
+    Bool,
+    /// Go `int32`.
+    Int32,
+    /// Go `int64`, `int`.
+    Int64,
+    /// Go `float64`.
+    Float64,
+    /// Go `[]byte`: base64 in JSON.
+    Bytes,
+    /// `resource.Quantity`: kept in canonical form.
+    Quantity,
+    /// `metav1.Time`: RFC 3339 to the second, UTC.
+    Time,
+    /// `metav1.MicroTime`: RFC 3339 with six digits.
+    MicroTime,
+    /// `metav1.Duration`: Go duration text.
+    Duration,
+    /// `intstr.IntOrString`.
+    IntOrString,
+    /// `runtime.RawExtension` and `runtime.Object`: any object, kept as it is (keys sorted).
+    RawExtension,
+    /// `metav1.FieldsV1`: any object, kept as it is.
+    FieldsV1,
+    /// A struct.
+    Struct(StructId),
+    /// A list or a map.
+    Composite(CompositeId),
+}
+
+/// A list or map type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Composite {
+    /// Go slice.
+    List(Element),
+    /// Go map with string keys.
+    Map(Element),
+}
+
+/// What a list or map holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// Element type.
+    pub ty: Type,
+    /// Whether the element is a Go pointer (null allowed).
+    pub pointer: bool,
+}
+
+/// How server-side apply and validation treat a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListType {
+    /// One value (default).
+    #[default]
+    Atomic,
+    /// Unique scalars.
+    Set,
+    /// Unique by [`Field::list_map_keys`].
+    Map,
+}
+
+/// One field of a struct.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// JSON name.
+    pub name: &'static str,
+    /// Type.
+    pub ty: Type,
+    /// Go pointer: absent differs from zero.
+    pub pointer: bool,
+    /// `omitempty`: left out when zero, empty or nil.
+    pub omit_empty: bool,
+    /// `omitzero`: left out when the struct is zero.
+    pub omit_zero: bool,
+    /// Listed as required in OpenAPI.
+    pub required: bool,
+    /// Protobuf field number, 0 where the field has none.
+    pub proto: u32,
+    /// `+default` value as JSON, as OpenAPI shows it; empty where there is none.
+    pub default: &'static str,
+    /// Enum values; empty where it is not an enum.
+    pub enumeration: &'static [&'static str],
+    /// `x-kubernetes-list-type`.
+    pub list_type: ListType,
+    /// `x-kubernetes-list-type` was given.
+    pub list_type_given: bool,
+    /// `x-kubernetes-list-map-keys`.
+    pub list_map_keys: &'static [&'static str],
+    /// `x-kubernetes-map-type: atomic` (also of a struct field).
+    pub atomic: bool,
+    /// `x-kubernetes-patch-strategy`, comma separated; empty where none.
+    pub patch_strategy: &'static str,
+    /// `x-kubernetes-patch-merge-key`; empty where none.
+    pub patch_merge_key: &'static str,
+    /// OpenAPI `format` where it is not implied by the type; empty otherwise.
+    pub format: &'static str,
+}
+
+/// A struct type.
+#[derive(Clone, Debug)]
+pub struct Struct {
+    /// Go type name (`ObjectMeta`), as decode errors quote it.
+    pub name: &'static str,
+    /// OpenAPI v3 name (`io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`).
+    pub openapi_name: &'static str,
+    /// Fields in Go declaration order, embedded structs flattened, `kind` and `apiVersion` first for kinds.
+    pub fields: Vec<Field>,
+    /// `x-kubernetes-map-type: atomic` on the type.
+    pub atomic: bool,
+    /// `x-kubernetes-unions`, as JSON; empty where none.
+    pub unions: &'static str,
+    /// Indices of `fields`, sorted by name (look-up), made at load.
+    pub by_name: Vec<u16>,
+    /// Indices of `fields`, sorted by protobuf number, made at load.
+    pub by_proto: Vec<u16>,
+}
+
+impl Struct {
+    /// The field of a JSON name, with its index.
+    pub fn field(&self, name: &str) -> Option<(usize, &Field)> {
+        let at = self.by_name.binary_search_by(|&i| self.fields[i as usize].name.cmp(name)).ok()?;
+        let index = self.by_name[at] as usize;
+        Some((index, &self.fields[index]))
+    }
+}
+
+/// A kind in one version. `List` kinds, options kinds (`DeleteOptions`, …) and `Status` are kinds as well.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// API group, empty for core.
+    pub group: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Its struct.
+    pub ty: StructId,
+}
+
+/// A verb of discovery.
+pub type Verbs = &'static [&'static str];
+
+/// A subresource.
+#[derive(Clone, Debug)]
+pub struct Subresource {
+    /// Name (`status`).
+    pub name: &'static str,
+    /// Verbs, sorted as discovery shows them.
+    pub verbs: Verbs,
+    /// Response kind as (group, version, kind).
+    pub kind: (&'static str, &'static str, &'static str),
+    /// Whether discovery names the kind's group and version (it does where they differ from the resource's).
+    pub foreign: bool,
+}
+
+/// A column of the Table form.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Header.
+    pub name: &'static str,
+    /// OpenAPI type.
+    pub ty: &'static str,
+    /// OpenAPI format.
+    pub format: &'static str,
+    /// Description.
+    pub description: &'static str,
+    /// 0 is always shown, 1 with `-o wide`.
+    pub priority: i32,
+}
+
+/// A resource in one version.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// API group, empty for core.
+    pub group: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// Plural name.
+    pub resource: &'static str,
+    /// Singular name as discovery shows it.
+    pub singular: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// The struct of the kind.
+    pub ty: StructId,
+    /// Whether it lives in namespaces.
+    pub namespaced: bool,
+    /// Short names.
+    pub short_names: &'static [&'static str],
+    /// Categories.
+    pub categories: &'static [&'static str],
+    /// Verbs, sorted as discovery shows them.
+    pub verbs: Verbs,
+    /// `storageVersionHash` of discovery; empty where none.
+    pub storage_version_hash: &'static str,
+    /// Subresources, sorted by name.
+    pub subresources: Vec<Subresource>,
+    /// Table columns.
+    pub columns: Vec<Column>,
+    /// Whether the group-version is on by default.
+    pub on_by_default: bool,
+}
+
+/// A group with its priorities (`behaviour.md` §7) and versions, preferred first.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Name, empty for core.
+    pub name: &'static str,
+    /// Versions on by default, preferred first.
+    pub versions: Vec<&'static str>,
+}
+
+/// Everything.
+#[derive(Debug, Default)]
+pub struct Schema {
+    /// Struct types.
+    pub structs: Vec<Struct>,
+    /// List and map types.
+    pub composites: Vec<Composite>,
+    /// Kinds, sorted by (group, version, kind).
+    pub kinds: Vec<Kind>,
+    /// Resources in discovery order within a group-version.
+    pub resources: Vec<Resource>,
+    /// Groups in discovery order.
+    pub groups: Vec<Group>,
+}
+
+impl Schema {
+    /// The struct of an id.
+    pub fn get(&self, id: StructId) -> &Struct {
+        &self.structs[id.0 as usize]
+    }
+    /// The composite of an id.
+    pub fn composite(&self, id: CompositeId) -> Composite {
+        self.composites[id.0 as usize]
+    }
+    /// The kind of a group, version and kind.
+    pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<&Kind> {
+        let at = self.kinds.binary_search_by(|k| (k.group, k.version, k.kind).cmp(&(group, version, kind))).ok()?;
+        Some(&self.kinds[at])
+    }
+    /// The resource of a group, version and plural name.
+    pub fn resource(&self, group: &str, version: &str, resource: &str) -> Option<&Resource> {
+        self.resources.iter().find(|r| r.group == group && r.version == version && r.resource == resource)
+    }
+}

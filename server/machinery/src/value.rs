@@ -1,0 +1,175 @@
+//! The tree an object is decoded into: lives in one arena, borrows strings from the request body.
+
+use bumpalo::{Bump, collections::Vec as ArenaVec};
+
+/// One JSON value. Numbers keep what Go would keep: `int64` where it fits, else `float64`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer literal that fits `i64`.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// A string, unescaped.
+    String(&'a str),
+    /// An array.
+    List(ArenaVec<'a, Value<'a>>),
+    /// An object.
+    Map(Map<'a>),
+}
+
+/// An object's entries in insertion order, keys unique.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map<'a> {
+    entries: ArenaVec<'a, (&'a str, Value<'a>)>,
+}
+
+impl<'a> Map<'a> {
+    /// An empty map in `arena`.
+    pub fn new_in(arena: &'a Bump) -> Self {
+        Map { entries: ArenaVec::new_in(arena) }
+    }
+    /// The arena the map lives in.
+    pub fn arena(&self) -> &'a Bump {
+        self.entries.bump()
+    }
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    /// The value at `key`.
+    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+        self.entries.iter().find(|(k, _)| *k == key).map(|(_, v)| v)
+    }
+    /// The value at `key`, to change.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value<'a>> {
+        self.entries.iter_mut().find(|(k, _)| *k == key).map(|(_, v)| v)
+    }
+    /// Sets `key`, in place where it is there already; answers the old value.
+    pub fn insert(&mut self, key: &'a str, value: Value<'a>) -> Option<Value<'a>> {
+        if let Some(slot) = self.get_mut(key) {
+            return Some(std::mem::replace(slot, value));
+        }
+        self.entries.push((key, value));
+        None
+    }
+    /// Appends an entry whose key is known not to be there.
+    pub fn push_unique(&mut self, key: &'a str, value: Value<'a>) {
+        debug_assert!(self.get(key).is_none());
+        self.entries.push((key, value));
+    }
+    /// Removes `key`, keeping the order of the rest.
+    pub fn remove(&mut self, key: &str) -> Option<Value<'a>> {
+        let at = self.entries.iter().position(|(k, _)| *k == key)?;
+        Some(self.entries.remove(at).1)
+    }
+    /// Entries in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, &Value<'a>)> {
+        self.entries.iter().map(|(k, v)| (*k, v))
+    }
+    /// Entries in order, values to change.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&'a str, &mut Value<'a>)> {
+        self.entries.iter_mut().map(|(k, v)| (*k, v))
+    }
+    /// Keeps the entries for which `keep` says so.
+    pub fn retain(&mut self, mut keep: impl FnMut(&'a str, &mut Value<'a>) -> bool) {
+        self.entries.retain_mut(|(k, v)| keep(k, v));
+    }
+    /// The map at `key`, made (in place of anything that is not a map) where it is missing.
+    pub fn map_mut(&mut self, key: &'a str) -> &mut Map<'a> {
+        let arena = self.arena();
+        let at = match self.entries.iter().position(|(k, _)| *k == key) {
+            Some(at) => at,
+            None => {
+                self.entries.push((key, Value::Null));
+                self.entries.len() - 1
+            }
+        };
+        let slot = &mut self.entries[at].1;
+        if !matches!(slot, Value::Map(_)) {
+            *slot = Value::Map(Map::new_in(arena));
+        }
+        match slot {
+            Value::Map(map) => map,
+            _ => unreachable!("just set"),
+        }
+    }
+    /// Sorts entries by key bytes, as Go encodes maps.
+    pub fn sort_keys(&mut self) {
+        self.entries.sort_by(|a, b| a.0.cmp(b.0));
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The string, where it is one.
+    pub fn as_str(&self) -> Option<&'a str> {
+        if let Value::String(s) = self { Some(s) } else { None }
+    }
+    /// The integer, where it is one.
+    pub fn as_i64(&self) -> Option<i64> {
+        if let Value::Int(n) = self { Some(*n) } else { None }
+    }
+    /// The boolean, where it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(b) = self { Some(*b) } else { None }
+    }
+    /// The map, where it is one.
+    pub fn as_map(&self) -> Option<&Map<'a>> {
+        if let Value::Map(m) = self { Some(m) } else { None }
+    }
+    /// The map, where it is one, to change.
+    pub fn as_map_mut(&mut self) -> Option<&mut Map<'a>> {
+        if let Value::Map(m) = self { Some(m) } else { None }
+    }
+    /// The list, where it is one.
+    pub fn as_list(&self) -> Option<&ArenaVec<'a, Value<'a>>> {
+        if let Value::List(l) = self { Some(l) } else { None }
+    }
+    /// The list, where it is one, to change.
+    pub fn as_list_mut(&mut self) -> Option<&mut ArenaVec<'a, Value<'a>>> {
+        if let Value::List(l) = self { Some(l) } else { None }
+    }
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+    /// Follows map keys; `None` where the path breaks off.
+    pub fn path(&self, keys: &[&str]) -> Option<&Value<'a>> {
+        keys.iter().try_fold(self, |v, k| v.as_map()?.get(k))
+    }
+    /// Follows map keys, to change what is there.
+    pub fn path_mut(&mut self, keys: &[&str]) -> Option<&mut Value<'a>> {
+        keys.iter().try_fold(self, |v, k| v.as_map_mut()?.get_mut(k))
+    }
+    /// The string at a path of map keys.
+    pub fn str_at(&self, keys: &[&str]) -> Option<&'a str> {
+        self.path(keys)?.as_str()
+    }
+    /// A deep copy into another arena.
+    pub fn copy_into<'b>(&self, arena: &'b Bump) -> Value<'b> {
+        match self {
+            Value::Null => Value::Null,
+            Value::Bool(b) => Value::Bool(*b),
+            Value::Int(n) => Value::Int(*n),
+            Value::Float(f) => Value::Float(*f),
+            Value::String(s) => Value::String(arena.alloc_str(s)),
+            Value::List(list) => {
+                let mut out = ArenaVec::with_capacity_in(list.len(), arena);
+                out.extend(list.iter().map(|v| v.copy_into(arena)));
+                Value::List(out)
+            }
+            Value::Map(map) => {
+                let mut entries = ArenaVec::with_capacity_in(map.len(), arena);
+                entries.extend(map.iter().map(|(k, v)| (&*arena.alloc_str(k), v.copy_into(arena))));
+                Value::Map(Map { entries })
+            }
+        }
+    }
+}

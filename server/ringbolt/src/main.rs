@@ -1,0 +1,3 @@
+//! The `ringbolt` command.
+#![forbid(unsafe_code)]
+fn main() {}

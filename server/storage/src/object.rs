@@ -1,0 +1,103 @@
+//! The stored form of an object, and what is published of it.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+/// A resource's number within a store: the index in the list of names given at open. The journal keeps names,
+/// not numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceId(pub u16);
+
+/// An encoded object on its way to the sequencer: JSON without the leading `{`, without TypeMeta and without
+/// `resourceVersion`, which is spliced in at `splice` as `"resourceVersion":"N",` once the revision is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedObject {
+    /// `"metadata":{…},…}`
+    pub json: Bytes,
+    /// Offset in `json` where `"resourceVersion":"N",` belongs; what follows it is another member.
+    pub splice: u32,
+}
+
+/// What the store reads from an object it does not understand itself. Filled by the server when it writes, and
+/// by its [`Inspect`] when the journal is read back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Labels as `key NUL value NUL …`, keys sorted.
+    pub labels: Box<str>,
+    /// `metadata.deletionTimestamp` is set (for a namespace: nothing may be created in it).
+    pub terminating: bool,
+}
+
+/// Reads [`Attributes`] from stored JSON; used when the journal is read back.
+pub trait Inspect: Send + Sync {
+    /// `json` is in the stored form, with the version spliced in.
+    fn inspect(&self, resource: ResourceId, json: &[u8]) -> Attributes;
+}
+
+/// One committed state of one object. Never changes.
+#[derive(Debug)]
+pub struct Object {
+    /// Which resource.
+    pub resource: ResourceId,
+    /// `namespace/name`, or `name` for cluster-scoped resources; lists are in the byte order of this key.
+    pub key: Box<str>,
+    /// Length of the namespace in `key`, 0 for cluster-scoped resources.
+    pub namespace_len: u16,
+    /// Revision of the write that made this state: `metadata.resourceVersion`.
+    pub revision: u64,
+    /// Stored form with the version spliced in: JSON without the leading `{` and without TypeMeta.
+    pub json: Bytes,
+    /// Where the spliced text lies in `json`.
+    pub splice: std::ops::Range<u32>,
+    /// Attributes.
+    pub attributes: Attributes,
+    /// Seconds since the epoch after which the object is deleted, 0 for never (`--event-ttl`).
+    pub expires: u64,
+    /// Protobuf of the object in its storage version (a `runtime.Unknown` with its magic is put around it by the
+    /// server), made on demand by the first reader.
+    pub protobuf: OnceLock<Bytes>,
+}
+
+impl Object {
+    /// The namespace, empty for cluster-scoped resources.
+    pub fn namespace(&self) -> &str {
+        &self.key[..self.namespace_len as usize]
+    }
+    /// The name.
+    pub fn name(&self) -> &str {
+        if self.namespace_len == 0 { &self.key } else { &self.key[self.namespace_len as usize + 1..] }
+    }
+    /// The labels as pairs, in key order.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut parts = self.attributes.labels.split('\0');
+        std::iter::from_fn(move || {
+            let key = parts.next().filter(|k| !k.is_empty())?;
+            Some((key, parts.next().unwrap_or("")))
+        })
+    }
+}
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// It was created.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It was deleted; [`Event::object`] is the last state with the revision of the deletion spliced in.
+    Deleted,
+}
+
+/// One committed change, in revision order within the store.
+#[derive(Debug)]
+pub struct Event {
+    /// Revision of the change.
+    pub revision: u64,
+    /// Kind.
+    pub kind: EventKind,
+    /// State after the change (see [`EventKind::Deleted`]).
+    pub object: Arc<Object>,
+    /// State before the change, none for `Added`.
+    pub previous: Option<Arc<Object>>,
+}

@@ -1,0 +1,2 @@
+//! Tests that need a running server.
+#![forbid(unsafe_code)]
