@@ -1,2 +1,5 @@
 //! The Generic API Server: filters, route table, endpoints, serving, lifecycle.
 #![forbid(unsafe_code)]
+
+pub mod request;
+pub mod response;

@@ -4,4 +4,5 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod disk;
 pub mod object;

@@ -1,0 +1,37 @@
+//! The disk as the journal sees it: a flat folder of files, written in whole blocks.
+
+use std::io;
+
+/// Every write starts and ends on a multiple of this.
+pub const BLOCK: usize = 4096;
+
+/// An open file of a [`Disk`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId(pub u32);
+
+/// A flat folder of files. Used by one thread at a time; calls return when they are done.
+pub trait Disk: Send {
+    /// Names and sizes of all files, in no order.
+    fn list(&mut self) -> io::Result<Vec<(String, u64)>>;
+    /// Opens a file that exists.
+    fn open(&mut self, name: &str) -> io::Result<FileId>;
+    /// Makes a file of `size` zero bytes, written (not only allocated) and durable with its name, and opens it.
+    fn create(&mut self, name: &str, size: u64) -> io::Result<FileId>;
+    /// Fills `into` from `offset`; an error where the file ends before.
+    fn read_at(&mut self, file: FileId, offset: u64, into: &mut [u8]) -> io::Result<()>;
+    /// Writes whole blocks at a block boundary. Durable only after [`Disk::flush`] (a disk whose writes are durable
+    /// by themselves has an empty flush).
+    fn write_at(&mut self, file: FileId, offset: u64, blocks: &[u8]) -> io::Result<()>;
+    /// Everything written to the file before is durable when this returns.
+    fn flush(&mut self, file: FileId) -> io::Result<()>;
+    /// The file's size.
+    fn size(&mut self, file: FileId) -> io::Result<u64>;
+    /// Gives a file another name, replacing what had it; durable when this returns.
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file; durable when this returns.
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+    /// Closes a file.
+    fn close(&mut self, file: FileId);
+    /// Bytes free on the volume, where it can be told.
+    fn free(&mut self) -> Option<u64>;
+}
