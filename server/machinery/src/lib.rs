@@ -2,6 +2,7 @@
 //! validation, patches), the object tree, and `metav1.Status`.
 #![forbid(unsafe_code)]
 
+pub mod field;
 pub mod schema;
 pub mod status;
 pub mod value;

@@ -1,0 +1,102 @@
+//! What the Generic API Server asks of a resource: its strategy, and how it is stored.
+
+use bumpalo::Bump;
+use ringbolt_machinery::{
+    field::FieldError,
+    schema::{Resource, StructId},
+    status::Status,
+    value::Value,
+};
+use ringbolt_storage::object::ResourceId;
+
+/// Which part of an object a write is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The object itself (its status is kept or reset).
+    Main,
+    /// Only `/status`.
+    Status,
+    /// Another subresource that takes the whole object (`finalize`, `approval`, `ephemeralcontainers`, `resize`).
+    Other(&'static str),
+}
+
+/// Deleting with grace: pods, and nothing else built in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grace {
+    /// Seconds given; 0 deletes at once.
+    pub seconds: i64,
+}
+
+/// What differs between resources. All trees are in the storage version, typed decoding and defaulting done;
+/// metadata rules common to all resources (uid, timestamps, generation counters, finalizers) are not its matter.
+/// Paths in errors are from the object's root.
+pub trait Strategy: Send + Sync {
+    /// Clears and sets what a client may not decide on create (status, …).
+    fn prepare_for_create<'a>(&self, arena: &'a Bump, object: &mut Value<'a>);
+    /// What is wrong with a new object, metadata left aside. Empty when nothing is.
+    fn validate(&self, object: &Value<'_>) -> Vec<FieldError>;
+    /// Keeps from `old` what a client may not change through `part`.
+    fn prepare_for_update<'a>(&self, arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>);
+    /// What is wrong with a change, metadata left aside.
+    fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError>;
+    /// Warnings for the writer, in order.
+    fn warnings(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String>;
+    /// Whether a PUT of a missing object creates it.
+    fn allow_create_on_update(&self) -> bool;
+    /// Whether a PUT without resourceVersion is allowed.
+    fn allow_unconditional_update(&self) -> bool;
+    /// Whether spec changes count `metadata.generation` up (it starts at 1); the fields compared are all but
+    /// metadata and status.
+    fn counts_generation(&self) -> bool;
+    /// Fields of `metadata` and beyond that make an update a new generation besides a spec change are rare; a
+    /// strategy that knows better answers here. Default: whether anything but metadata and status differs.
+    fn generation_changed(&self, object: &Value<'_>, old: &Value<'_>) -> bool {
+        let (Some(new), Some(old)) = (object.as_map(), old.as_map()) else { return false };
+        let relevant = |k: &str| !matches!(k, "metadata" | "status" | "kind" | "apiVersion");
+        new.iter().any(|(k, v)| relevant(k) && old.get(k) != Some(v))
+            || old.iter().any(|(k, _)| relevant(k) && new.get(k).is_none())
+    }
+    /// Grace for a delete, `asked` being `gracePeriodSeconds`. `None`: the resource knows no grace.
+    fn grace(&self, object: &Value<'_>, asked: Option<i64>) -> Option<Grace>;
+    /// Default propagation when the options name none: whether dependents are orphaned.
+    fn orphans_by_default(&self) -> bool {
+        false
+    }
+    /// What is wrong with a name: `None` when it is fine. `prefix` for a generateName prefix.
+    fn name_error(&self, name: &str, prefix: bool) -> Option<String>;
+    /// Refuses a delete (`default` namespace, …).
+    fn check_delete(&self, name: &str) -> Option<Status> {
+        let _ = name;
+        None
+    }
+    /// The value of a field selector's field (`spec.nodeName`), `None` where the field cannot be selected on.
+    /// `metadata.name` and `metadata.namespace` are common to all. `json` is the stored form.
+    fn selectable_field<'o>(&self, field: &str, json: &'o [u8]) -> Option<std::borrow::Cow<'o, str>>;
+    /// The fields that can be selected on besides `metadata.name` and `metadata.namespace`.
+    fn selectable_fields(&self) -> &'static [&'static str];
+}
+
+/// Fills the defaults of one version's object, right after decoding.
+pub type Defaulter = for<'a> fn(&'a Bump, &mut Value<'a>);
+/// Turns an object of one version into another version of the same kind.
+pub type Converter = for<'a> fn(&'a Bump, &mut Value<'a>);
+
+/// One resource in one served version.
+pub struct ServedResource {
+    /// Facts of the Schema.
+    pub facts: &'static Resource,
+    /// The stored resource behind it: several versions (and both groups of events) share one.
+    pub stored: ResourceId,
+    /// Struct of the storage version.
+    pub stored_type: StructId,
+    /// Defaults of this version.
+    pub defaulter: Defaulter,
+    /// From this version to the storage version; `None` where they are the same.
+    pub to_stored: Option<Converter>,
+    /// From the storage version to this one.
+    pub from_stored: Option<Converter>,
+    /// Its strategy.
+    pub strategy: &'static dyn Strategy,
+    /// Seconds to live from each write, 0 for ever (events).
+    pub ttl_seconds: u64,
+}
