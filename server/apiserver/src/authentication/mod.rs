@@ -1,0 +1,5 @@
+//! Who asks: client certificates, tokens, the anonymous user.
+
+pub mod user;
+
+pub use user::UserInfo;

@@ -1,0 +1,236 @@
+//! What one core of the server has for itself: storage, its watch hub, arenas, clock, counters, local tasks.
+
+use std::{
+    cell::{Cell, RefCell},
+    future::Future,
+    ops::Deref,
+    rc::Rc,
+    sync::Arc,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use bumpalo::Bump;
+use ringbolt_storage::{Hub, Storage};
+
+use crate::{
+    limits,
+    serving::{
+        clock::HttpDate,
+        tasks::{Spawner, Timers},
+    },
+};
+
+/// A cheap handle to the core's state. Never leaves its core; clone it into tasks.
+#[derive(Clone)]
+pub struct CoreContext(Rc<CoreState>);
+
+impl Deref for CoreContext {
+    type Target = CoreState;
+    fn deref(&self) -> &CoreState {
+        &self.0
+    }
+}
+
+/// The state behind a [`CoreContext`].
+pub struct CoreState {
+    /// Which core, counted from 0.
+    pub index: usize,
+    /// The store, shared by all cores.
+    pub storage: Arc<dyn Storage>,
+    /// This core's watchers.
+    pub hub: Rc<Hub>,
+    /// What this core has in flight.
+    pub counters: Counters,
+    arenas: RefCell<Vec<Bump>>,
+    date: RefCell<HttpDate>,
+    random: RefCell<Random>,
+    spawner: Spawner,
+    timers: Rc<Timers>,
+}
+
+/// Per-core numbers: no other core touches them.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests inside the chain that read, long-running ones left out.
+    pub readonly_inflight: Cell<u32>,
+    /// Requests inside the chain that write, long-running ones left out.
+    pub mutating_inflight: Cell<u32>,
+    /// Requests that are not long-running (what a shutdown drains).
+    pub waited_for: Cell<u32>,
+    /// Open watches.
+    pub watches: Cell<u32>,
+}
+
+impl CoreContext {
+    /// The context of core `index`.
+    pub fn new(
+        index: usize,
+        storage: Arc<dyn Storage>,
+        hub: Rc<Hub>,
+        spawner: Spawner,
+        timers: Rc<Timers>,
+    ) -> Self {
+        CoreContext(Rc::new(CoreState {
+            index,
+            storage,
+            hub,
+            counters: Counters::default(),
+            arenas: RefCell::default(),
+            date: RefCell::default(),
+            random: RefCell::default(),
+            spawner,
+            timers,
+        }))
+    }
+
+    /// Takes an empty arena out, for a task that must keep it across waits. Returned to the pool on drop.
+    pub fn take_arena(&self) -> Arena {
+        Arena { bump: Some(self.pooled_arena()), core: self.clone() }
+    }
+}
+
+impl CoreState {
+    /// Lends an empty arena for the time of `work`. Arenas are kept and reused, so a warm core allocates nothing.
+    /// May be nested.
+    pub fn with_arena<T>(&self, work: impl FnOnce(&Bump) -> T) -> T {
+        let arena = self.pooled_arena();
+        let result = work(&arena);
+        self.give_back(arena);
+        result
+    }
+
+    fn pooled_arena(&self) -> Bump {
+        self.arenas.borrow_mut().pop().unwrap_or_else(|| Bump::with_capacity(limits::ARENA_FIRST))
+    }
+
+    fn give_back(&self, mut arena: Bump) {
+        // A huge request must not pin its memory for good.
+        if arena.allocated_bytes() > limits::ARENA_KEPT {
+            return;
+        }
+        arena.reset();
+        let mut arenas = self.arenas.borrow_mut();
+        if arenas.len() < limits::ARENAS_KEPT {
+            arenas.push(arena);
+        }
+    }
+
+    /// The monotonic clock.
+    pub fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Seconds since the epoch.
+    pub fn unix_seconds(&self) -> i64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+    }
+
+    /// The value of a `Date` header (29 bytes), written anew once a second.
+    pub fn http_date(&self) -> [u8; 29] {
+        self.date.borrow_mut().at(self.unix_seconds())
+    }
+
+    /// A random (version 4) UUID in its text form: uids of objects, audit IDs.
+    pub fn uuid(&self) -> [u8; 36] {
+        format_uuid(self.random.borrow_mut().take())
+    }
+
+    /// Random bytes from the operating system, drawn in batches.
+    pub fn random_u64(&self) -> u64 {
+        let bytes = self.random.borrow_mut().take();
+        u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]])
+    }
+
+    /// Runs a future on this core, alongside the connections.
+    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.spawner.spawn(Box::pin(task));
+    }
+
+    /// Waits on this core until `when`.
+    pub fn sleep_until(&self, when: Instant) -> impl Future<Output = ()> + 'static {
+        self.timers.sleep_until(when)
+    }
+}
+
+/// An arena that a task owns for a while.
+pub struct Arena {
+    bump: Option<Bump>,
+    core: CoreContext,
+}
+
+impl Deref for Arena {
+    type Target = Bump;
+    fn deref(&self) -> &Bump {
+        self.bump.as_ref().expect("only drop takes the arena out")
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if let Some(bump) = self.bump.take() {
+            self.core.give_back(bump);
+        }
+    }
+}
+
+/// Random bytes drawn from the operating system a block at a time, so that a request costs no system call.
+struct Random {
+    block: [u8; limits::RANDOM_BLOCK],
+    used: usize,
+}
+
+impl Default for Random {
+    fn default() -> Self {
+        Random { block: [0; limits::RANDOM_BLOCK], used: limits::RANDOM_BLOCK }
+    }
+}
+
+impl Random {
+    fn take(&mut self) -> [u8; 16] {
+        if self.used + 16 > self.block.len() {
+            getrandom::fill(&mut self.block).expect("the kernel has random bytes once it has booted");
+            self.used = 0;
+        }
+        let mut out = [0; 16];
+        out.copy_from_slice(&self.block[self.used..self.used + 16]);
+        self.block[self.used..self.used + 16].fill(0);
+        self.used += 16;
+        out
+    }
+}
+
+fn format_uuid(mut bytes: [u8; 16]) -> [u8; 36] {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = [b'-'; 36];
+    let mut at = 0;
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            at += 1;
+        }
+        text[at] = HEX[(byte >> 4) as usize];
+        text[at + 1] = HEX[(byte & 15) as usize];
+        at += 2;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuid_is_version_4_in_its_text_form() {
+        let text = format_uuid([0xff; 16]);
+        assert_eq!(&text, b"ffffffff-ffff-4fff-bfff-ffffffffffff");
+    }
+
+    #[test]
+    fn random_blocks_do_not_repeat() {
+        let mut random = Random::default();
+        let drawn: std::collections::HashSet<[u8; 16]> =
+            (0..limits::RANDOM_BLOCK).map(|_| random.take()).collect();
+        assert_eq!(drawn.len(), limits::RANDOM_BLOCK);
+    }
+}
