@@ -1,5 +1,12 @@
 //! `metav1.Status`: every failure a client sees, by reason, with the HTTP code that goes with it.
 
+mod constructors;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+pub use constructors::{OBJECT_MODIFIED, qualified};
+
 /// `metav1.StatusReason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
