@@ -1,5 +1,30 @@
 //! The one face of HTTP/1.1 and HTTP/2 towards the server: requests come in through [`Handler`], responses go
-//! out through [`Responder`], bytes leave through [`Output`].
+//! out through [`Responder`], bytes leave through [`Output`], and [`Connection`] is what the server drives.
+//!
+//! # How a connection is driven
+//!
+//! Four things happen on a connection, and each ends with a drain:
+//!
+//! | what happened | what to call |
+//! |---|---|
+//! | the connection was accepted | [`Connection::drain`] (HTTP/2 has SETTINGS to send) |
+//! | bytes arrived | [`Connection::receive`], then [`Connection::drain`] |
+//! | the peer closed its side | [`Connection::eof`], then [`Connection::drain`] |
+//! | a task has something to say | the methods of [`Connection::responder`], then [`Connection::drain`] |
+//! | the socket took bytes and there is room again | [`Connection::drain`] |
+//! | shutdown begins | [`Connection::begin_shutdown`], then [`Connection::drain`] |
+//!
+//! After every drain:
+//!
+//! 1. While [`Connection::has_buffered`] says true, call `receive(&[], handler)` and drain again: HTTP/1.1 kept a
+//!    pipelined request back until the response before it was out.
+//! 2. If [`Connection::progress`] says [`Progress::Close`], write what the output holds, shut the sending side
+//!    down, read and drop for a moment what the peer still sends (else the kernel resets the connection and the
+//!    peer may lose the last response), close.
+//! 3. Read the socket only while [`Connection::wants_bytes`] says true.
+//!
+//! Timeouts are the server's: [`Connection::is_reading_head`] asks for the header timeout,
+//! [`Connection::is_idle`] for the idle timeout. The layer has no clock, so a `date` header is the server's to add.
 
 use bytes::Bytes;
 
@@ -63,4 +88,43 @@ pub enum Progress {
     Continue,
     /// Write what is queued, then close.
     Close,
+}
+
+/// One connection of either protocol. It does no I/O; the module documentation shows how to drive it.
+pub trait Connection {
+    /// Takes in bytes as they came from the socket, split anywhere. Heads are parsed where they lie; only what is
+    /// cut at the end of `bytes` is copied. All bytes are taken, whatever the answer.
+    fn receive<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> Progress;
+
+    /// Where tasks put their responses.
+    fn responder(&mut self) -> &mut dyn Responder;
+
+    /// Moves queued bytes to `out` until `room` bytes are queued there (the last frame may go over by its
+    /// framing and up to 1 KiB, so that frames do not become tiny). Says whether it stopped for lack of room:
+    /// `true` asks for another drain once the socket took some. What waits for the peer's flow control is `false`:
+    /// bytes from the peer set it free.
+    fn drain<O: Output>(&mut self, out: &mut O, room: usize) -> bool;
+
+    /// The peer will send no more. Requests in work are reset, as they are where Go sees the connection go.
+    fn eof<H: Handler>(&mut self, handler: &mut H) -> Progress;
+
+    /// Graceful end: no new requests are taken, those in work are answered. GOAWAY in HTTP/2, `Connection: close`
+    /// (or a close between requests) in HTTP/1.1.
+    fn begin_shutdown(&mut self);
+
+    /// No request is in work and nothing waits to be sent.
+    fn is_idle(&self) -> bool;
+
+    /// A head is awaited in full: the first one of a connection, or one of which some bytes have come.
+    fn is_reading_head(&self) -> bool;
+
+    /// Whether the server should go on reading the socket. False while a handler is behind with a body
+    /// ([`Responder::consumed`]) or while a pipelining peer is ahead of its responses.
+    fn wants_bytes(&self) -> bool;
+
+    /// Whether bytes taken earlier can be worked on now: call `receive` with an empty slice.
+    fn has_buffered(&self) -> bool;
+
+    /// [`Progress::Close`] once the connection is over and everything has been drained.
+    fn progress(&self) -> Progress;
 }
