@@ -19,6 +19,8 @@ pub enum Value<'a> {
     List(ArenaVec<'a, Value<'a>>),
     /// An object.
     Map(Map<'a>),
+    /// JSON text kept as it came (`RawExtension`, `FieldsV1`); compacted when it is encoded.
+    Raw(&'a str),
 }
 
 /// An object's entries in insertion order, keys unique.
@@ -160,6 +162,7 @@ impl<'a> Value<'a> {
             Value::Int(n) => Value::Int(*n),
             Value::Float(f) => Value::Float(*f),
             Value::String(s) => Value::String(arena.alloc_str(s)),
+            Value::Raw(text) => Value::Raw(arena.alloc_str(text)),
             Value::List(list) => {
                 let mut out = ArenaVec::with_capacity_in(list.len(), arena);
                 out.extend(list.iter().map(|v| v.copy_into(arena)));
