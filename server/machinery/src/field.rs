@@ -313,6 +313,7 @@ pub fn write_json(value: &Value<'_>, out: &mut String) {
         Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),
         Value::Float(f) => write_float(*f, out),
         Value::String(s) => write_json_string(s, out),
+        Value::Raw(text) => out.push_str(text),
         Value::List(list) => {
             out.push('[');
             for (at, item) in list.iter().enumerate() {

@@ -6,3 +6,4 @@ pub mod field;
 pub mod schema;
 pub mod status;
 pub mod value;
+pub mod validation;

@@ -122,14 +122,20 @@ impl Status {
         Self::failure(410, Reason::Expired, message)
     }
 
-    /// 422: what validation found. Messages that repeat are given once in the text, all stand in the causes.
+    /// 422: what validation found, each finding once.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let mut message = format!("{} {} is invalid", qualified(group, kind), quote(name));
         let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+        let mut causes = Vec::with_capacity(errors.len());
         for error in errors {
             let text = error.to_string();
             if !texts.contains(&text) {
                 texts.push(text);
+                causes.push(Cause {
+                    reason: error.kind.reason(),
+                    message: error.body(),
+                    field: error.field.clone(),
+                });
             }
         }
         match texts.as_slice() {
@@ -144,10 +150,6 @@ impl Status {
                 message.push(']');
             }
         }
-        let causes = errors
-            .iter()
-            .map(|e| Cause { reason: e.kind.reason(), message: e.body(), field: e.field.clone() })
-            .collect();
         let mut status = Self::failure_about(422, Reason::Invalid, (group, kind, name), message);
         if let Some(details) = &mut status.details {
             details.causes = causes;
