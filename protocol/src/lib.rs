@@ -4,3 +4,8 @@
 
 pub mod exchange;
 pub mod head;
+pub mod media_type;
+pub mod path;
+pub mod query;
+pub mod request_info;
+pub mod selector;
