@@ -1,8 +1,20 @@
 //! Storage: revisions, snapshots, the watch log, and the embedded journal, behind one trait.
 //!
 //! Safe code that knows no ring and no socket: a [`disk::Disk`] is handed in.
+//!
+//! Reads never lock and never wait: [`storage::Storage::get`] and [`storage::Storage::snapshot`] are one atomic
+//! load each. Writes go through one sequencer, which makes them durable before anyone sees them.
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod clock;
 pub mod disk;
+pub mod event_log;
+pub mod future;
+pub mod hub;
+pub mod limits;
 pub mod object;
+pub(crate) mod published;
+pub mod snapshot;
+pub mod storage;
+pub mod update;

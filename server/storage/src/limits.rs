@@ -1,0 +1,82 @@
+//! Every limit of the store, each with its reason.
+
+use std::time::Duration;
+
+use crate::disk::BLOCK;
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// Largest encoded object: etcd's default `--max-request-bytes`, which clusters rely on as the size of a Secret
+/// or ConfigMap that still fits.
+pub const OBJECT_BYTES_MAX: usize = 3 * MIB / 2;
+
+/// Writes waiting for the sequencer; more are answered with `Busy`. A few batches: what is queued beyond what the
+/// next flush takes only waits longer.
+pub const QUEUE_WRITES_MAX: usize = 8192;
+/// Bytes of the writes waiting for the sequencer; more are answered with `Busy`.
+pub const QUEUE_BYTES_MAX: usize = 32 * MIB;
+
+/// Writes of one batch: they are published at once, so this bounds how long the sequencer is away from its queue.
+pub const BATCH_WRITES_MAX: usize = 1024;
+/// Bytes of the records of one batch. One object of the largest size fits, and a batch fits the smallest segment.
+pub const BATCH_BYTES_MAX: usize = 7 * MIB / 4;
+/// Expired objects deleted in one batch, so that a mass expiry does not hold up writes.
+pub const BATCH_EXPIRED_MAX: usize = 256;
+
+/// First segment of a journal. Small, since a new server waits for its zeroes to be written.
+pub const SEGMENT_BYTES_FIRST: u64 = 2 * MIB as u64;
+/// Each further segment is four times the one before, up to this: a change of segments then costs nothing that
+/// can be measured, and a compaction frees space in small enough steps.
+pub const SEGMENT_BYTES_MAX: u64 = 32 * MIB as u64;
+/// The journal is compacted when it is larger than this and larger than the live objects: recovery reads it all.
+pub const JOURNAL_BYTES_COMPACT: u64 = 64 * MIB as u64;
+/// What compaction writes in one step where it shares the sequencer's thread: about a millisecond of a disk.
+pub const COMPACTION_STEP_BYTES: usize = 256 * KIB;
+/// Free space on the volume below which writes other than deletes are refused: a deletion needs journal space,
+/// and what it frees comes back only with the next compaction.
+pub const FREE_BYTES_RESERVE: u64 = 64 * MIB as u64;
+/// Live objects together; the same as etcd's largest recommended quota.
+pub const QUOTA_BYTES: u64 = 8 * 1024 * MIB as u64;
+
+/// Age of the events kept for watches and exact lists: Kubernetes' `--etcd-compaction-interval`.
+pub const HISTORY_AGE: Duration = Duration::from_secs(300);
+/// Bytes that only the history holds.
+pub const HISTORY_BYTES: usize = 64 * MIB;
+/// Events in one chunk of the log; history goes in whole chunks.
+pub const CHUNK_EVENTS: usize = 256;
+/// A chunk is closed when its events hold this much, so that history can be given back in small steps.
+pub const CHUNK_BYTES: usize = MIB;
+/// Snapshots pinned by continue tokens. They hold only inner nodes of their own, all objects in them are alive or
+/// in the history; a token whose snapshot fell out is served by undoing events instead.
+pub const PINNED_SNAPSHOTS_MAX: usize = 64;
+
+/// Events handed to subscriptions in one call of `Hub::pump`: at 100 ns each, well under the 500 µs that a core
+/// may be held.
+pub const PUMP_DELIVERIES_MAX: usize = 2048;
+/// Events looked at in one call of `Hub::pump`.
+pub const PUMP_EVENTS_MAX: usize = 1024;
+/// Events looked at in one call of `Subscription::next` while it catches up from the history.
+pub const CATCH_UP_EVENTS_MAX: usize = 4096;
+/// Bytes of the unread events of one subscription; more and it is cut. Enough for a thousand events of 4 KiB on
+/// top of what socket buffers hold.
+pub const SUBSCRIPTION_BYTES_MAX: usize = 4 * MIB;
+/// Unread events of one subscription; more and it is cut.
+pub const SUBSCRIPTION_EVENTS_MAX: usize = 16 * 1024;
+/// Age of the oldest unread event of a subscription; older and it is cut. A client that reads nothing for this
+/// long is better served by a list.
+pub const SUBSCRIPTION_AGE_MAX: Duration = Duration::from_secs(30);
+/// Bytes of the unread events of all subscriptions of a core, an event counted once; more and the subscription
+/// that holds the oldest is cut.
+pub const HUB_BYTES_MAX: usize = 32 * MIB;
+
+/// Attempts of `guaranteed_update`: each lost race means that another writer got through, so this is reached
+/// only by a precondition that can never hold.
+pub const UPDATE_ATTEMPTS_MAX: usize = 64;
+
+const _: () = assert!(OBJECT_BYTES_MAX + 4 * KIB <= BATCH_BYTES_MAX);
+// Framing takes 64 bytes a block (frame.rs); the header takes one block.
+const _: () = assert!((BATCH_BYTES_MAX / (BLOCK - 64) + 2) * BLOCK + BLOCK <= SEGMENT_BYTES_FIRST as usize);
+const _: () = assert!(SEGMENT_BYTES_FIRST <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX % BLOCK as u64 == 0);
+const _: () = assert!(CHUNK_BYTES <= HISTORY_BYTES / 16);
+const _: () = assert!(SUBSCRIPTION_BYTES_MAX <= HUB_BYTES_MAX);
