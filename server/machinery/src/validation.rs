@@ -12,6 +12,5 @@ mod tests;
 pub use label_selector::validate_label_selector;
 pub use labels::{validate_annotations, validate_labels};
 pub use object_meta::{
-    NameErrors, validate_finalizers, validate_object_meta, validate_object_meta_update,
-    validate_owner_references,
+    validate_finalizers, validate_object_meta, validate_object_meta_update, validate_owner_references,
 };

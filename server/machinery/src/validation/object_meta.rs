@@ -9,9 +9,6 @@ use crate::{
     value::{Map, Value},
 };
 
-/// A kind's rule for names: every message that applies to a name or, with `true`, to a `generateName` prefix.
-pub type NameErrors<'f> = &'f dyn Fn(&str, bool) -> Vec<String>;
-
 /// Longest `managedFields[].manager`.
 const MANAGER_MAX: usize = 128;
 /// Longest `managedFields[].subresource`.
@@ -25,13 +22,16 @@ fn text<'v>(meta: Option<&'v Map<'_>>, key: &str) -> &'v str {
     meta.and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or("")
 }
 
-/// `metadata` (`path` names it) of a new object whose name and namespace are already filled in.
-pub fn validate_object_meta(
-    meta: Option<&Map<'_>>,
+/// What is wrong with the metadata of a new object, name and namespace already filled in. `name_errors` is the
+/// kind's rule: every message that applies to a name or, with `true`, to a `generateName` prefix. `path` is where
+/// the metadata stands (`metadata`).
+pub fn validate_object_meta<I: IntoIterator<Item = String>>(
+    object: &Value<'_>,
     namespaced: bool,
-    name_errors: NameErrors<'_>,
+    name_errors: &dyn Fn(&str, bool) -> I,
     path: &str,
 ) -> Vec<FieldError> {
+    let meta = object.path(&["metadata"]).and_then(Value::as_map);
     let mut errors = Vec::new();
     let prefix = text(meta, "generateName");
     if !prefix.is_empty() {
@@ -69,15 +69,21 @@ pub fn validate_object_meta(
     errors
 }
 
-/// `metadata` after the server has kept what it keeps (uid, timestamps), against the stored one.
+/// What is wrong with the metadata of a changed object, after the server has kept what it keeps (uid, timestamps).
+/// The version is not looked at: who may leave it out is the strategy's matter.
 pub fn validate_object_meta_update(
-    meta: &Map<'_>,
-    old: &Map<'_>,
+    object: &Value<'_>,
+    old: &Value<'_>,
     namespaced: bool,
     path: &str,
 ) -> Vec<FieldError> {
     // Names are only held against what a URL path can carry: a kind's rule may have become stricter since.
-    let mut errors = validate_object_meta(Some(meta), namespaced, &path_segment_errors, path);
+    let mut errors = validate_object_meta(object, namespaced, &path_segment_errors, path);
+    let (Some(meta), Some(old)) =
+        (object.path(&["metadata"]).and_then(Value::as_map), old.path(&["metadata"]).and_then(Value::as_map))
+    else {
+        return errors;
+    };
     if old.get("deletionTimestamp").is_some_and(|t| !t.is_null()) {
         new_finalizers_errors(meta, old, &child(path, "finalizers"), &mut errors);
     }
