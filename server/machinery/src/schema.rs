@@ -2,6 +2,13 @@
 //!
 //! Built-in kinds come from a table of facts that `schemagen` writes (`builtin.tbl`); see [`Schema::builtin`].
 
+mod builtin;
+mod lookup;
+#[cfg(test)]
+mod tests;
+
+pub use builtin::Malformed;
+
 /// Index of a struct type in [`Schema::structs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StructId(pub u16);
@@ -61,6 +68,9 @@ pub struct Element {
     pub ty: Type,
     /// Whether the element is a Go pointer (null allowed).
     pub pointer: bool,
+    /// In protobuf the list is a message of its own, `{ repeated items = 1 }`, wherever it stands: the named slices
+    /// `ExtraValue` and `Verbs`. Such a list as a field is one message, as a map value it is what the entry holds.
+    pub wrapped: bool,
 }
 
 /// How server-side apply and validation treat a list.
@@ -90,8 +100,12 @@ pub struct Field {
     pub omit_zero: bool,
     /// Listed as required in OpenAPI.
     pub required: bool,
-    /// Protobuf field number, 0 where the field has none.
+    /// Protobuf field number, 0 where the field has none (`kind`, `apiVersion`: they stand in the envelope).
     pub proto: u32,
+    /// Numbers of the messages around the field, outermost first. An embedded Go struct is flat in JSON and a message
+    /// of its own in protobuf: `hostPath` of `Volume` is field 1 of the message in field 2. Such a message is always
+    /// written, even an empty one. Empty for a field that stands in its struct's own message.
+    pub proto_path: &'static [u32],
     /// `+default` value as JSON, as OpenAPI shows it; empty where there is none.
     pub default: &'static str,
     /// Enum values; empty where it is not an enum.
@@ -104,12 +118,17 @@ pub struct Field {
     pub list_map_keys: &'static [&'static str],
     /// `x-kubernetes-map-type: atomic` (also of a struct field).
     pub atomic: bool,
+    /// `x-kubernetes-map-type: granular` was given (it is what a map is anyway).
+    pub granular: bool,
     /// `x-kubernetes-patch-strategy`, comma separated; empty where none.
     pub patch_strategy: &'static str,
     /// `x-kubernetes-patch-merge-key`; empty where none.
     pub patch_merge_key: &'static str,
     /// OpenAPI `format` where it is not implied by the type; empty otherwise.
     pub format: &'static str,
+    /// Go type as decode errors print it, pointer taken off (`v1.RestartPolicy`, `[]v1.IPFamily`), where it is not
+    /// what [`Schema::go_type`] derives from `ty`; empty otherwise.
+    pub go_type: &'static str,
 }
 
 /// A struct type.
@@ -117,6 +136,8 @@ pub struct Field {
 pub struct Struct {
     /// Go type name (`ObjectMeta`), as decode errors quote it.
     pub name: &'static str,
+    /// Go package name (`v1`): decode errors print the type as `v1.ObjectMeta`.
+    pub package: &'static str,
     /// OpenAPI v3 name (`io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`).
     pub openapi_name: &'static str,
     /// Fields in Go declaration order, embedded structs flattened, `kind` and `apiVersion` first for kinds.
@@ -127,7 +148,8 @@ pub struct Struct {
     pub unions: &'static str,
     /// Indices of `fields`, sorted by name (look-up), made at load.
     pub by_name: Vec<u16>,
-    /// Indices of `fields`, sorted by protobuf number, made at load.
+    /// Indices of the `fields` that protobuf has, sorted by (`proto_path`, `proto`) as bytes on the wire stand: the
+    /// fields of an embedded message are neighbours, in the place of that message. Made at load.
     pub by_proto: Vec<u16>,
 }
 
@@ -217,19 +239,19 @@ pub struct Resource {
     pub on_by_default: bool,
 }
 
-/// A group with its priorities (`behaviour.md` §7) and versions, preferred first.
+/// A group and its versions.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Name, empty for core.
     pub name: &'static str,
-    /// Versions on by default, preferred first.
+    /// Versions, preferred first.
     pub versions: Vec<&'static str>,
 }
 
 /// Everything.
 #[derive(Debug, Default)]
 pub struct Schema {
-    /// Struct types.
+    /// Struct types, sorted by OpenAPI name.
     pub structs: Vec<Struct>,
     /// List and map types.
     pub composites: Vec<Composite>,
@@ -237,8 +259,10 @@ pub struct Schema {
     pub kinds: Vec<Kind>,
     /// Resources in discovery order within a group-version.
     pub resources: Vec<Resource>,
-    /// Groups in discovery order.
+    /// Groups in discovery order with the versions that are on by default; a group that has none is left out.
     pub groups: Vec<Group>,
+    /// Groups in discovery order with all versions that can be turned on.
+    pub all_groups: Vec<Group>,
 }
 
 impl Schema {
@@ -252,7 +276,10 @@ impl Schema {
     }
     /// The kind of a group, version and kind.
     pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<&Kind> {
-        let at = self.kinds.binary_search_by(|k| (k.group, k.version, k.kind).cmp(&(group, version, kind))).ok()?;
+        let at = self
+            .kinds
+            .binary_search_by(|k| (k.group, k.version, k.kind).cmp(&(group, version, kind)))
+            .ok()?;
         Some(&self.kinds[at])
     }
     /// The resource of a group, version and plural name.

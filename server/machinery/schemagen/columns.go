@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/printers"
+	printersinternal "k8s.io/kubernetes/pkg/printers/internalversion"
+)
+
+// addColumns asks the server's own table printers for the columns of every resource that can be read.
+func addColumns(groups []*group) error {
+	generator := printers.NewTableGenerator().With(printersinternal.AddHandlers)
+	for _, g := range groups {
+		for _, v := range g.versions {
+			for _, r := range v.resources {
+				gvk := schema.GroupVersionKind{Group: g.name, Version: v.name, Kind: r.Kind}
+				columns, err := columnsOf(generator, gvk)
+				if err != nil {
+					return fmt.Errorf("columns of %v: %w", gvk, err)
+				}
+				r.columns = columns
+			}
+		}
+	}
+	return nil
+}
+
+func columnsOf(generator printers.TableGenerator, gvk schema.GroupVersionKind) ([]metav1.TableColumnDefinition, error) {
+	external, err := legacyscheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	internal := external
+	if hub, err := legacyscheme.Scheme.ConvertToVersion(external, runtime.InternalGroupVersioner); err == nil {
+		internal = hub
+	} else {
+		return nil, err
+	}
+	table, err := generator.GenerateTable(internal, printers.GenerateOptions{Wide: true})
+	if err != nil {
+		// No printer: the table has the two columns every resource has.
+		descriptions := metav1.ObjectMeta{}.SwaggerDoc()
+		return []metav1.TableColumnDefinition{
+			{Name: "Name", Type: "string", Format: "name", Description: descriptions["name"]},
+			{Name: "Created At", Type: "date", Description: descriptions["creationTimestamp"]},
+		}, nil
+	}
+	return table.ColumnDefinitions, nil
+}

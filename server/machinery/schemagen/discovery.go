@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/controlplane"
+)
+
+// elsewhere holds the groups that other servers of the chain serve from objects of their own.
+var elsewhere = map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
+
+type group struct {
+	name     string
+	versions []*version // preferred first
+}
+
+type version struct {
+	name      string
+	on        bool
+	resources []*resourceType
+}
+
+type resourceType struct {
+	metav1.APIResource
+	subresources []metav1.APIResource
+	columns      []metav1.TableColumnDefinition
+}
+
+// readDiscovery reads the groups in the order of the aggregated document and each group-version's classic document.
+func readDiscovery(dir string) ([]*group, error) {
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Versions []struct{ Version string }
+		}
+	}
+	if err := readJSON(filepath.Join(dir, "aggregated_v2.json"), &list); err != nil {
+		return nil, err
+	}
+	defaults := controlplane.DefaultAPIResourceConfigSource()
+	groups := []*group{{versions: []*version{{name: "v1"}}}}
+	for _, item := range list.Items {
+		if elsewhere[item.Metadata.Name] {
+			continue
+		}
+		g := &group{name: item.Metadata.Name}
+		for _, v := range item.Versions {
+			g.versions = append(g.versions, &version{name: v.Version})
+		}
+		groups = append(groups, g)
+	}
+	for _, g := range groups {
+		for _, v := range g.versions {
+			v.on = defaults.GroupVersionConfigs[schema.GroupVersion{Group: g.name, Version: v.name}]
+			if err := v.read(dir, g.name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return groups, nil
+}
+
+func (v *version) read(dir, group string) error {
+	name := "apis__" + group + "__" + v.name + ".json"
+	if group == "" {
+		name = "api__" + v.name + ".json"
+	}
+	var list metav1.APIResourceList
+	if err := readJSON(filepath.Join(dir, name), &list); err != nil {
+		return err
+	}
+	byName := map[string]*resourceType{}
+	for _, r := range list.APIResources {
+		if !strings.Contains(r.Name, "/") {
+			byName[r.Name] = &resourceType{APIResource: r}
+			v.resources = append(v.resources, byName[r.Name])
+		}
+	}
+	for _, r := range list.APIResources {
+		if parent, sub, ok := strings.Cut(r.Name, "/"); ok {
+			if byName[parent] == nil {
+				return fmt.Errorf("%s: %s has no resource", name, r.Name)
+			}
+			r.Name = sub
+			byName[parent].subresources = append(byName[parent].subresources, r)
+		}
+	}
+	for _, r := range v.resources {
+		sort.Slice(r.subresources, func(i, j int) bool { return r.subresources[i].Name < r.subresources[j].Name })
+	}
+	return nil
+}
+
+func readJSON(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
