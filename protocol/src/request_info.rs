@@ -254,7 +254,7 @@ impl<'r> RequestInfo<'r> {
             Verb::Get => {
                 self.verb = if query::is_watch(query) { Verb::Watch } else { Verb::List };
                 // Options that do not parse leave the verb as it is and give no name.
-                query.contains("fieldSelector") && query::list_options_parse(query)
+                (query.contains("fieldSelector") || query.contains('%')) && query::list_options_parse(query)
             }
             Verb::Delete => {
                 self.verb = Verb::DeleteCollection;

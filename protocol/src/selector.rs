@@ -19,7 +19,7 @@ pub(crate) fn name_of_field_selector<'r>(
     // A selector longer than this does not come from a client that wants one object; with scratch it is read all
     // the same.
     const STACK_MAX: usize = 1024;
-    let raw = raw_value(query, "fieldSelector")?;
+    let raw = query::get_raw(query, "fieldSelector")?;
     if memchr::memchr2(b'%', b'+', raw.as_bytes()).is_none() {
         return field::exact_name(raw);
     }
@@ -33,14 +33,6 @@ pub(crate) fn name_of_field_selector<'r>(
     let name = field::exact_name(decoded)?;
     // The same text stands in the query where it needed no escapes.
     query.find(name).map(|at| &query[at..at + name.len()])
-}
-
-/// The undecoded value of the first pair with this key, which must be written without escapes.
-fn raw_value<'q>(query: &'q str, key: &str) -> Option<&'q str> {
-    query.split('&').filter(|pair| !pair.contains(';')).find_map(|pair| {
-        let (k, v) = pair.split_once('=').unwrap_or((pair, ""));
-        (k == key).then_some(v)
-    })
 }
 
 /// Decodes a query value into `buffer`; `None` where it does not fit or does not decode.

@@ -46,12 +46,13 @@ impl<'q> Iterator for Pairs<'q> {
 
 /// The first value of `key`.
 pub fn get<'q>(query: &'q str, key: &str) -> Option<Cow<'q, str>> {
-    pairs(query).find(|(k, _)| k == key).map(|(_, v)| v)
+    get_raw(query, key).and_then(decode)
 }
 
 /// Whether a GET of a collection is a watch: `watch` is there and neither `0` nor `false`.
 pub fn is_watch(query: &str) -> bool {
-    query.contains("watch") && get(query, "watch").is_some_and(|v| boolean(&v))
+    // A key may be written with escapes: authorization must see the same verb as the handler.
+    (query.contains("watch") || query.contains('%')) && get(query, "watch").is_some_and(|v| boolean(&v))
 }
 
 /// Go's reading of a boolean parameter: everything but `0` and `false` is true, the empty text included.
@@ -72,12 +73,28 @@ fn decode(text: &str) -> Option<Cow<'_, str>> {
     }))
 }
 
+/// The undecoded value of the first pair of this key that decodes.
+pub(crate) fn get_raw<'q>(query: &'q str, key: &str) -> Option<&'q str> {
+    let decodes = |text: &str| {
+        text.as_bytes()
+            .split(|b| *b == b'%')
+            .skip(1)
+            .all(|rest| rest.len() >= 2 && rest[0].is_ascii_hexdigit() && rest[1].is_ascii_hexdigit())
+    };
+    query.split('&').filter(|pair| !pair.contains(';')).find_map(|pair| {
+        let (k, v) = pair.split_once('=').unwrap_or((pair, ""));
+        let same = k == key || k.contains('%') && decode(k).is_some_and(|k| k == key);
+        (same && decodes(v)).then_some(v)
+    })
+}
+
 /// Whether the numbers and the label selector of list options parse; the field selector is the caller's matter.
 pub(crate) fn list_options_parse(query: &str) -> bool {
-    let number = |key| get(query, key).is_none_or(|v| v.parse::<i64>().is_ok());
+    let value = |key| get(query, key);
+    let number = |key| value(key).is_none_or(|v| v.parse::<i64>().is_ok());
     number("timeoutSeconds")
         && number("limit")
-        && get(query, "labelSelector")
+        && value("labelSelector")
             .is_none_or(|v| v.is_empty() || crate::selector::LabelSelector::parse(&v).is_ok())
 }
 
