@@ -22,7 +22,7 @@ func main() {
 
 func run(output, discovery string) error {
 	if discovery == "" {
-		dir, err := exec.Command("go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 		if err != nil {
 			return fmt.Errorf("locating k8s.io/kubernetes: %w", err)
 		}
