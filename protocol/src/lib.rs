@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 pub mod exchange;
+pub mod h1;
 pub mod head;
+pub mod limits;
 pub mod media_type;
 pub mod path;
 pub mod query;

@@ -1,0 +1,103 @@
+//! What waits to be sent on an HTTP/1 connection: heads and framing copied, bodies shared.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::exchange::Output;
+use crate::limits::{BUFFER_KEPT_MAX, COPY_MAX};
+
+#[derive(Debug)]
+enum Piece {
+    /// So many of the next copied bytes.
+    Copied(usize),
+    Shared(Bytes),
+}
+
+/// A queue of bytes. Its buffers are kept from response to response.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pieces: VecDeque<Piece>,
+    copied: Vec<u8>,
+    /// Bytes of `copied` already sent.
+    read: usize,
+    len: usize,
+}
+
+impl Outbox {
+    /// Bytes waiting.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends a copy.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.copied.extend_from_slice(bytes);
+        self.len += bytes.len();
+        match self.pieces.back_mut() {
+            Some(Piece::Copied(n)) => *n += bytes.len(),
+            _ => self.pieces.push_back(Piece::Copied(bytes.len())),
+        }
+    }
+
+    /// Appends a part of a body.
+    pub(crate) fn push_body(&mut self, part: Bytes) {
+        if part.len() <= COPY_MAX {
+            return self.push(&part);
+        }
+        self.len += part.len();
+        self.pieces.push_back(Piece::Shared(part));
+    }
+
+    /// Drops what waits.
+    pub(crate) fn clear(&mut self) {
+        self.pieces.clear();
+        self.copied.clear();
+        (self.read, self.len) = (0, 0);
+    }
+
+    /// Moves bytes to `out` until `room` bytes are queued there.
+    pub(crate) fn drain<O: Output>(&mut self, out: &mut O, room: usize) {
+        while let Some(piece) = self.pieces.front_mut() {
+            let left = room.saturating_sub(out.queued());
+            if left == 0 {
+                return;
+            }
+            let (moved, whole) = match piece {
+                Piece::Copied(n) => {
+                    let take = left.min(*n);
+                    out.put(&self.copied[self.read..self.read + take]);
+                    self.read += take;
+                    *n -= take;
+                    (take, *n == 0)
+                }
+                Piece::Shared(bytes) if bytes.len() <= left => {
+                    let take = bytes.len();
+                    out.put_shared(std::mem::take(bytes));
+                    (take, true)
+                }
+                Piece::Shared(bytes) => {
+                    out.put_shared(bytes.split_to(left));
+                    (left, false)
+                }
+            };
+            self.len -= moved;
+            if whole {
+                self.pieces.pop_front();
+            }
+            if self.read == self.copied.len() {
+                self.copied.clear();
+                self.copied.shrink_to(BUFFER_KEPT_MAX);
+                self.read = 0;
+            } else if self.read > BUFFER_KEPT_MAX && self.read > self.copied.len() / 2 {
+                // A stream that never runs dry must not keep all it ever sent.
+                self.copied.drain(..self.read);
+                self.read = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Every limit of the protocol layer, each with its reason. Where Go's net/http or kube-apiserver has a number, it
+//! is that number, since clients were tuned against it.
+
+// ---- both protocols ----
+
+/// Bytes of a request head before it is refused with 431. kube-apiserver sets MaxHeaderBytes to 1 MiB; it is also
+/// what SETTINGS_MAX_HEADER_LIST_SIZE announces in HTTP/2 (name + value + 32 a field, RFC 9113 section 6.5.2).
+pub const HEAD_BYTES_MAX: usize = 1 << 20;
+
+/// Request body bytes read and dropped for the sake of the connection when the response came first. Go's
+/// maxPostHandlerReadBytes.
+pub const DISCARD_BYTES_MAX: u64 = 256 << 10;
+
+/// Buffers larger than this are given back to the allocator when they run empty, smaller ones are kept for the
+/// next use. Several may be kept a connection, and there are tens of thousands of connections.
+pub const BUFFER_KEPT_MAX: usize = 4 << 10;
+
+/// Parts of a body up to this size are copied into the output; larger ones are queued as they are. A copy of 1 KiB
+/// costs about what counting a reference and one more iovec entry do.
+pub const COPY_MAX: usize = 1 << 10;
+
+// ---- HTTP/1.1 ----
+
+/// Go allows the head this many bytes beyond the limit, the size of its read buffer.
+pub const H1_HEAD_SLACK: usize = 4 << 10;
+
+/// The line of a chunk's size with its extensions, and a whole trailer section: Go's maxLineLength, and the buffer
+/// a trailer must fit in.
+pub const H1_LINE_MAX: usize = 4 << 10;
+
+/// Bytes of chunk framing beyond what the data justifies (16 bytes a chunk and twice its data), as Go counts them.
+pub const H1_CHUNK_EXCESS_MAX: u64 = 16 << 10;
+
+/// Bytes of pipelined requests held while an earlier response is on its way; above it the socket is left unread.
+pub const H1_PIPELINE_BYTES_MAX: usize = 64 << 10;
+
+/// Body bytes a handler may be behind with before the socket is left unread; the window HTTP/2 has for a stream.
+pub const H1_BODY_WINDOW: usize = H2_STREAM_WINDOW as usize;
+
+/// Leading CR and LF bytes dropped after a POST, for old clients that end a body with a line break (Go does).
+pub const H1_LEADING_BREAKS_MAX: usize = 4;
+
+// ---- HTTP/2: what is announced ----
+
+/// SETTINGS_MAX_FRAME_SIZE and the largest frame taken in. kube-apiserver's resource objects are below 256 KiB, so
+/// one body mostly is one frame.
+pub const H2_MAX_FRAME_SIZE: u32 = 256 << 10;
+
+/// SETTINGS_INITIAL_WINDOW_SIZE; kube-apiserver's MaxUploadBufferPerStream.
+pub const H2_STREAM_WINDOW: u32 = 256 << 10;
+
+/// SETTINGS_MAX_CONCURRENT_STREAMS; kube-apiserver lowers Go's 250 to 100 against rapid reset. Streams above it
+/// are refused with REFUSED_STREAM.
+pub const H2_MAX_CONCURRENT_STREAMS: u32 = 100;
+
+/// Receive window of the connection: every stream may fill its own. kube-apiserver's MaxUploadBufferPerConnection.
+pub const H2_CONNECTION_WINDOW: u32 = H2_MAX_CONCURRENT_STREAMS * H2_STREAM_WINDOW;
+
+/// SETTINGS_HEADER_TABLE_SIZE, left at its default (RFC 7541 section 4.2).
+pub const HPACK_DECODER_TABLE_SIZE: usize = 4096;
+
+/// The most the encoder uses of what the peer allows: response heads have about a dozen repeated fields.
+pub const HPACK_ENCODER_TABLE_SIZE: usize = 4096;
+
+// ---- HTTP/2: what is sent ----
+
+/// Largest DATA payload sent, also where the peer takes more: the turn of one stream in the round.
+pub const H2_DATA_FRAME_MAX: usize = 64 << 10;
+
+/// Bytes of the control queue (acknowledgements, RST_STREAM, WINDOW_UPDATE; response heads not counted) while the
+/// peer does not read: 4096 frames of the smallest kind. Beyond it ENHANCE_YOUR_CALM.
+pub const H2_CONTROL_BYTES_MAX: usize = 52 << 10;
+
+// ---- HTTP/2: budgets against floods; each ends with GOAWAY ENHANCE_YOUR_CALM ----
+
+/// Streams the peer may give up before their response head has left, or have reset for an error, above those whose
+/// head it took (CVE-2023-44487, CVE-2025-8671). Twice the streams there can be: a client may lose interest in all
+/// at once, and do it again.
+pub const H2_RESET_BUDGET: u32 = 2 * H2_MAX_CONCURRENT_STREAMS;
+
+/// CONTINUATION frames of one head (CVE-2024-27316). A head of the full size in frames of the smallest maximum a
+/// peer can work with (16 KiB) has 64.
+pub const H2_CONTINUATION_MAX: u32 = 128;
+
+/// Frames without use: PING, SETTINGS, PRIORITY, empty DATA, small WINDOW_UPDATE, unknown types and frames on
+/// closed streams, above what [`H2_OVERHEAD_REGAIN`] gives back.
+pub const H2_OVERHEAD_BUDGET: u32 = 1000;
+
+/// Overhead frames forgiven for every DATA frame sent, request taken in and read of the socket. A peer that pings
+/// now and then for a year never gets near the budget; a flood comes hundreds of frames a read.
+pub const H2_OVERHEAD_REGAIN: u32 = 4;
+
+/// WINDOW_UPDATE increments below this count as overhead.
+pub const H2_WINDOW_UPDATE_SMALL: u32 = 1 << 10;
+
+/// Streams this side has reset lately, whose late frames are dropped without an answer (RFC 9113 section 5.1).
+pub const H2_RECENT_RESETS: usize = 32;
+
+/// Field lines of one head kept as an array of spans: 1 MiB of two-byte indexed fields would make an array larger
+/// than the head. With 32 bytes a field counted by RFC 9113 the head limit allows 32768.
+pub const HEAD_FIELDS_MAX: usize = HEAD_BYTES_MAX / 32;
+
+const _: () = assert!(H2_MAX_FRAME_SIZE >= 16 << 10 && H2_MAX_FRAME_SIZE < 1 << 24, "RFC 9113 section 6.5.2");
+const _: () = assert!(H2_CONNECTION_WINDOW < 1 << 31, "RFC 9113 section 6.9.1");
+const _: () = assert!(H2_CONTINUATION_MAX as usize * (16 << 10) >= HEAD_BYTES_MAX);
+const _: () = assert!(H1_PIPELINE_BYTES_MAX < HEAD_BYTES_MAX);
