@@ -1,1 +1,36 @@
 //! Cores, rings, sockets, TLS and timers. Bytes only; all unsafe of the workspace lives here.
+//!
+//! An [`App`] is the other side: one value a core, called on that core's thread when bytes come, when output has
+//! drained, when somebody woke a connection. [`Engine::start`] starts the cores.
+//!
+//! What is absent: no lock on the way of a byte, no future or allocation an operation, no thread besides the cores,
+//! no spinning. A connection lives and dies on one core.
+
+mod app;
+mod buffers;
+mod channel;
+mod chunk;
+mod config;
+mod core;
+mod core_state;
+mod engine;
+mod error;
+mod io;
+pub mod limits;
+mod out;
+mod ring;
+mod stats;
+mod sys;
+mod timer;
+mod tls;
+mod wake;
+
+pub use app::{App, ConnId, ConnInfo, TimerKind, TlsInfo, TlsVersion};
+pub use config::{EngineConfig, Listener};
+pub use engine::{Engine, EngineHandle};
+pub use error::{StartError, StartStep};
+pub use io::{CoreIo, Io};
+pub use out::OutQueue;
+pub use stats::Stats;
+pub use tls::{TlsCertificate, TlsConfig, TlsError, TlsSettings};
+pub use wake::CoreHandle;

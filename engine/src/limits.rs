@@ -1,0 +1,112 @@
+//! Every limit of the engine, each with its reason.
+
+use std::time::Duration;
+
+/// Submission entries of a core's ring. One turn of the loop submits everything with one system call; a fuller turn
+/// submits early, which costs a further call and nothing else.
+pub const RING_ENTRIES: u32 = 512;
+
+/// Receive buffers of a core. A buffer is used only while its bytes are handed to the application, so this bounds
+/// the bytes of one turn, not the number of connections: 64 × 16 KiB = 1 MiB a core.
+pub const RECEIVE_BUFFERS: u16 = 64;
+
+/// Size of a receive buffer: the plain bytes of one full TLS record (RFC 8446 section 5.1) fit into two of them, and
+/// a full HTTP/2 frame of the default size into one and a bit.
+pub const RECEIVE_BUFFER_BYTES: u32 = 16 * 1024;
+
+/// Connections of the whole engine. Above it accepting pauses, and the kernel's backlog holds who comes.
+pub const CONNECTIONS_MAX: u32 = 65_536;
+
+/// Connections beyond the limit that a core may still take: those a multishot accept delivers before its cancel is
+/// heard (the kernel delivers at most 32 completions of one request in a row).
+pub(crate) const CONNECTIONS_SLACK: u32 = 64;
+
+/// Backlog of a listener (a core has its own); the kernel cuts it to `net.core.somaxconn`.
+pub const LISTEN_BACKLOG: i32 = 1024;
+
+/// Bytes waiting on a connection above which an application ought to stop producing: one LIST chunk (256 KiB) in
+/// flight while the next is being made.
+pub const OUTPUT_HIGH_BYTES: usize = 512 * 1024;
+
+/// Bytes waiting on a connection below which `App::drained` is called.
+pub const OUTPUT_LOW_BYTES: usize = 128 * 1024;
+
+/// Copied output bytes of one core. An application that heeds the high-water mark cannot reach it; a connection that
+/// puts a byte beyond it is aborted, so that one bad caller costs a connection and not the process.
+pub const OUTPUT_CORE_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// An output chunk that a small answer or a frame header takes.
+pub(crate) const CHUNK_SMALL_BYTES: usize = 1024;
+
+/// An output chunk that further bytes take; it holds one full TLS record.
+pub(crate) const CHUNK_LARGE_BYTES: usize = TLS_RECORD_PLAIN_BYTES + TLS_RECORD_OVERHEAD_BYTES;
+
+/// Free small chunks a core keeps: 256 KiB.
+pub(crate) const CHUNK_SMALL_FREE_MAX: usize = 256;
+
+/// Free large chunks a core keeps: 1 MiB.
+pub(crate) const CHUNK_LARGE_FREE_MAX: usize = 64;
+
+/// Shared bytes below this are copied: a slice of its own costs the kernel more than the copy.
+pub(crate) const SHARE_MIN_BYTES: usize = 512;
+
+/// Slices of one vectored send. The kernel takes up to 1024 (UIO_MAXIOV), and copies the vector at submission.
+pub(crate) const SEND_SLICES_MAX: usize = 64;
+
+/// Cipher text made ahead of the socket. More would hold memory for a peer that does not read.
+pub(crate) const TLS_AHEAD_BYTES: usize = 128 * 1024;
+
+/// Plain bytes of a full TLS record (RFC 8446 section 5.1).
+pub(crate) const TLS_RECORD_PLAIN_BYTES: usize = 16 * 1024;
+
+/// What a cipher suite we offer adds to a record at most: header 5, explicit nonce 8, content type 1, tag 16, rounded
+/// up.
+pub(crate) const TLS_RECORD_OVERHEAD_BYTES: usize = 64;
+
+/// The most one TLS record can be on the wire: header 5, plain bytes 2^14, expansion 2048 (RFC 5246 section 6.2.3).
+pub(crate) const TLS_RECORD_WIRE_BYTES: usize = 5 + 16 * 1024 + 2048;
+
+/// Bytes of an unfinished handshake kept for one connection. rustls refuses handshake messages above 64 KiB itself.
+pub(crate) const TLS_INCOMING_BYTES_MAX: usize = 160 * 1024;
+
+/// Received bytes kept for a connection that does not read: at most what can arrive between the request to stop and
+/// the kernel's answer, which is bounded by the receive buffers of the core.
+pub(crate) const STASH_BYTES_MAX: usize = 2 * RECEIVE_BUFFERS as usize * RECEIVE_BUFFER_BYTES as usize;
+
+/// How long a TLS handshake may take; Go's server has the header-read time for both, clients give up at 10 s.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// `ReadHeaderTimeout` of the generic API server.
+pub const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(32);
+
+/// `IdleTimeout` of the generic API server.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// How long the end of a closed connection waits for the peer's end, so that bytes still under way are not answered
+/// by a reset that would destroy what the peer has not read yet (RFC 9112 section 9.6).
+pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a connection that is being closed may take to send what it has. A peer that does not read must not hold
+/// a graceful end for ever.
+pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// TCP keep-alive of accepted connections: idle time and interval of the generic API server's listener.
+pub(crate) const KEEPALIVE_SECS: i32 = 180;
+
+/// How long a taken port is tried again: the sockets of a killed ring are freed by the kernel a moment later.
+pub(crate) const PORT_RETRY: Duration = Duration::from_millis(100);
+
+/// Pause after an accept that failed for want of descriptors or memory.
+pub(crate) const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// How long a core that was told to stop waits for the kernel to give its operations back.
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Stack of a core's thread. Only touched pages count, and frames of rustls and of generated decoders are deep.
+pub(crate) const CORE_STACK_BYTES: usize = 2 * 1024 * 1024;
+
+const _: () = assert!(OUTPUT_LOW_BYTES < OUTPUT_HIGH_BYTES);
+const _: () = assert!(RECEIVE_BUFFERS.is_power_of_two(), "the kernel's buffer ring has 2^n entries");
+const _: () = assert!(CHUNK_SMALL_BYTES < CHUNK_LARGE_BYTES);
+const _: () = assert!(TLS_INCOMING_BYTES_MAX > 2 * TLS_RECORD_WIRE_BYTES);
+const _: () = assert!(OUTPUT_HIGH_BYTES < OUTPUT_CORE_BYTES_MAX);
