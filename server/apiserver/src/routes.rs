@@ -12,11 +12,11 @@ use std::sync::Arc;
 use ringbolt_machinery::status::Status;
 use ringbolt_protocol::request_info::{RequestInfo, Verb};
 
+use self::radix::Radix;
 pub use self::{
     builder::{DuplicateRoute, RouteTableBuilder},
     verbs::VerbSet,
 };
-use self::radix::Radix;
 use crate::{
     request::Request,
     response::{Outcome, Response},
@@ -137,10 +137,8 @@ impl RouteTable {
                 None => self.nowhere(path),
             };
         };
-        let mut at = self
-            .resources
-            .advance(version, "/")
-            .and_then(|at| self.resources.advance(at, info.resource));
+        let mut at =
+            self.resources.advance(version, "/").and_then(|at| self.resources.advance(at, info.resource));
         if !info.subresource.is_empty() {
             at = at
                 .and_then(|at| self.resources.advance(at, "/"))

@@ -1,0 +1,177 @@
+//! Discovery: which groups, versions and resources the server has, plain and aggregated.
+
+mod aggregated;
+mod document;
+mod facts;
+mod plain;
+mod writer;
+
+use std::sync::Arc;
+
+use ringbolt_machinery::{
+    schema::{Resource, Schema},
+    status::{Details, Reason, Status},
+};
+use ringbolt_protocol::media_type::{
+    Endpoint, Format, MediaType, NotAcceptable, negotiate, negotiate_discovery,
+};
+
+use self::{
+    aggregated::GroupDiscoveryList,
+    document::{Document, Encode},
+    facts::Group,
+    plain::{Groups, OneGroup, Resources, Versions},
+};
+use crate::{
+    request::Request,
+    response::{Outcome, Response},
+    response_writers,
+    routes::RouteTableBuilder,
+};
+
+/// The discovery documents of a server. Each is made when it is first asked for, and kept.
+pub struct Discovery {
+    core: Vec<Group>,
+    groups: Vec<Group>,
+    server_address: String,
+}
+
+impl Discovery {
+    /// The resources of the Schema that `served` answers for. `server_address` is the `host:port` that `/api`
+    /// shows.
+    pub fn new(
+        schema: &'static Schema,
+        served: impl Fn(&Resource) -> bool,
+        server_address: impl Into<String>,
+    ) -> Discovery {
+        let (core, groups) = facts::groups(schema, served).into_iter().partition(|g| g.name.is_empty());
+        Discovery { core, groups, server_address: server_address.into() }
+    }
+
+    /// Puts all documents on the route table.
+    pub fn install(self, routes: &mut RouteTableBuilder) {
+        let versions = self.core.iter().flat_map(|g| g.versions.iter().map(|v| v.version)).collect();
+        let api = Document::new(Versions { versions, server_address: self.server_address });
+        let aggregated = Document::new(GroupDiscoveryList(self.core.clone()));
+        let api = Arc::new(move |request: &Request<'_>| {
+            // The router in front looks at method and bare types before anything else does.
+            if let Err(refused) = router(request) {
+                return refused;
+            }
+            match negotiate_discovery(request.head.header("accept")) {
+                Some(wanted) => serve_aggregated(request, &aggregated, wanted),
+                None => serve(request, &api, Endpoint::Plain),
+            }
+        });
+        install_both(routes, "/api".to_owned(), api);
+        routes.root("/api");
+
+        let apis = Document::new(Groups(self.groups.clone()));
+        let aggregated = Document::new(GroupDiscoveryList(self.groups.clone()));
+        let apis =
+            Arc::new(move |request: &Request<'_>| match negotiate_discovery(request.head.header("accept")) {
+                Some(wanted) => serve_aggregated(request, &aggregated, wanted),
+                None => serve(request, &apis, Endpoint::Handler),
+            });
+        install_both(routes, "/apis".to_owned(), apis);
+        // Unlike the others, this one is listed with its slash as well.
+        routes.list("/apis/");
+
+        for group in self.groups.iter().chain(&self.core) {
+            for version in &group.versions {
+                routes.group_version(group.name, version.version);
+                let document = Document::new(Resources(version.clone()));
+                let path = if group.name.is_empty() {
+                    format!("/api/{}", version.version)
+                } else {
+                    format!("/apis/{}/{}", group.name, version.version)
+                };
+                let handler = Arc::new(move |request: &Request<'_>| match router(request) {
+                    Ok(()) => serve(request, &document, Endpoint::Plain),
+                    Err(refused) => refused,
+                });
+                install_both(routes, path, handler);
+            }
+            if !group.name.is_empty() {
+                let document = Document::new(OneGroup(group.clone()));
+                let handler =
+                    Arc::new(move |request: &Request<'_>| serve(request, &document, Endpoint::Handler));
+                install_both(routes, format!("/apis/{}", group.name), handler);
+            }
+        }
+    }
+}
+
+/// With and without a slash at the end, which only the first one is listed with.
+fn install_both(
+    routes: &mut RouteTableBuilder,
+    path: String,
+    handler: Arc<impl Fn(&Request<'_>) -> Outcome + Send + Sync + 'static>,
+) {
+    let slashed = handler.clone();
+    routes.unlisted_path(format!("{path}/"), move |request| slashed(request));
+    routes.path(path, move |request| handler(request));
+}
+
+/// What a router in front refuses: other methods than GET, and types it cannot produce.
+fn router(request: &Request<'_>) -> Result<(), Outcome> {
+    if request.head.method != "GET" {
+        return Err(failed(request, &Status::method_not_allowed()));
+    }
+    match negotiate(request.head.header("accept"), "", b"", Endpoint::Plain) {
+        Err(error) if error.details => Err(failed(request, &not_acceptable(error))),
+        _ => Ok(()),
+    }
+}
+
+fn serve<T: Encode>(request: &Request<'_>, document: &Document<T>, endpoint: Endpoint) -> Outcome {
+    let agent = request.head.header("user-agent").unwrap_or_default();
+    match negotiate(request.head.header("accept"), request.head.query(), agent, endpoint) {
+        Ok(wanted) => {
+            Outcome::Ready(Response::new(200, wanted.format.content_type(), document.body(&wanted)))
+        }
+        Err(error) => failed(request, &not_acceptable(error)),
+    }
+}
+
+fn serve_aggregated<T: Encode>(
+    request: &Request<'_>,
+    document: &Document<T>,
+    mut wanted: MediaType,
+) -> Outcome {
+    let etag = document.etag();
+    let mut response = if request.head.header("if-none-match") == Some(etag.as_bytes()) {
+        Response { status: 304, ..Response::default() }
+    } else {
+        let agent = request.head.header("user-agent").unwrap_or_default();
+        wanted.pretty |= ringbolt_protocol::query::is_pretty(request.head.query(), agent);
+        let content_type = match wanted.format {
+            Format::Json => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Format::Yaml => "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Format::Protobuf => {
+                "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+        };
+        Response::new(200, content_type, document.body(&wanted))
+    };
+    response.headers.extend([
+        ("etag", etag.to_owned()),
+        ("vary", "Accept".to_owned()),
+        ("cache-control", "public".to_owned()),
+    ]);
+    Outcome::Ready(response)
+}
+
+fn not_acceptable(error: NotAcceptable) -> Status {
+    let mut status = Status::failure(406, Reason::NotAcceptable, error.message);
+    status.details = error.details.then(|| Box::new(Details::default()));
+    status
+}
+
+fn failed(request: &Request<'_>, status: &Status) -> Outcome {
+    Outcome::Ready(response_writers::error(&request.head, status))
+}
+
+#[cfg(test)]
+#[path = "discovery/tests.rs"]
+mod tests;
