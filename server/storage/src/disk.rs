@@ -34,4 +34,10 @@ pub trait Disk: Send {
     fn close(&mut self, file: FileId);
     /// Bytes free on the volume, where it can be told.
     fn free(&mut self) -> Option<u64>;
+    /// A second handle to the same folder, for use by another thread at the same time; its [`FileId`]s are its
+    /// own. With one, segments are prepared and snapshots written beside the sequencer; without, the sequencer
+    /// does so in small steps between batches.
+    fn another(&mut self) -> io::Result<Option<Box<dyn Disk>>> {
+        Ok(None)
+    }
 }

@@ -9,12 +9,19 @@
 pub mod api;
 pub mod clock;
 pub mod disk;
+pub mod embedded;
 pub mod event_log;
+pub mod file_disk;
 pub mod future;
 pub mod hub;
 pub mod limits;
+pub mod memory_disk;
 pub mod object;
 pub(crate) mod published;
 pub mod snapshot;
+mod splice;
 pub mod storage;
 pub mod update;
+
+#[cfg(test)]
+mod testing;

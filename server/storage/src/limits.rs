@@ -13,7 +13,7 @@ pub const OBJECT_BYTES_MAX: usize = 3 * MIB / 2;
 
 /// Writes waiting for the sequencer; more are answered with `Busy`. A few batches: what is queued beyond what the
 /// next flush takes only waits longer.
-pub const QUEUE_WRITES_MAX: usize = 8192;
+pub const QUEUE_WRITES_MAX: usize = 4096;
 /// Bytes of the writes waiting for the sequencer; more are answered with `Busy`.
 pub const QUEUE_BYTES_MAX: usize = 32 * MIB;
 
@@ -35,7 +35,7 @@ pub const JOURNAL_BYTES_COMPACT: u64 = 64 * MIB as u64;
 pub const COMPACTION_STEP_BYTES: usize = 256 * KIB;
 /// Free space on the volume below which writes other than deletes are refused: a deletion needs journal space,
 /// and what it frees comes back only with the next compaction.
-pub const FREE_BYTES_RESERVE: u64 = 64 * MIB as u64;
+pub const FREE_BYTES_RESERVE: u64 = 16 * MIB as u64;
 /// Live objects together; the same as etcd's largest recommended quota.
 pub const QUOTA_BYTES: u64 = 8 * 1024 * MIB as u64;
 

@@ -43,6 +43,7 @@ struct Pin {
 pub(crate) struct Published {
     revision: AtomicU64,
     bytes: AtomicU64,
+    names: Vec<Arc<str>>,
     roots: Vec<ArcSwap<Root>>,
     pub(crate) log: Arc<EventLog>,
     /// Only exact lists look here.
@@ -52,15 +53,26 @@ pub(crate) struct Published {
 
 impl Published {
     /// Publishes the first state.
-    pub(crate) fn new(roots: Vec<Root>, revision: u64, bytes: u64, log: Arc<EventLog>) -> Published {
+    pub(crate) fn new(
+        names: Vec<Arc<str>>,
+        roots: Vec<Root>,
+        revision: u64,
+        bytes: u64,
+        log: Arc<EventLog>,
+    ) -> Published {
         Published {
             revision: AtomicU64::new(revision),
             bytes: AtomicU64::new(bytes),
+            names,
             roots: roots.into_iter().map(ArcSwap::from_pointee).collect(),
             log,
             pins: Mutex::default(),
             listeners: ArcSwap::from_pointee(Vec::new()),
         }
+    }
+    /// Names of all resources, by number, those that only the journal knows last.
+    pub(crate) fn names(&self) -> &[Arc<str>] {
+        &self.names
     }
     pub(crate) fn revision(&self) -> u64 {
         self.revision.load(Ordering::Acquire)
@@ -84,8 +96,14 @@ impl Published {
         Snapshot { revision: published.max(root.revision), root }
     }
 
-    /// The state of `resource` right after `revision`.
+    /// The state of `resource` right after `revision`, pinned: whoever asked for one page asks for the next.
     pub(crate) fn snapshot_at(&self, resource: ResourceId, revision: u64) -> Result<Snapshot, RevisionError> {
+        let snapshot = self.state_at(resource, revision)?;
+        self.pin(&snapshot);
+        Ok(snapshot)
+    }
+    /// The state of `resource` right after `revision`.
+    pub(crate) fn state_at(&self, resource: ResourceId, revision: u64) -> Result<Snapshot, RevisionError> {
         let current = self.revision();
         if revision > current {
             return Err(RevisionError::Future { current });
@@ -108,9 +126,7 @@ impl Published {
         if root.revision > revision {
             root = Arc::new(self.undo(resource, &root, revision)?);
         }
-        let snapshot = Snapshot { revision, root };
-        self.pin(&snapshot);
-        Ok(snapshot)
+        Ok(Snapshot { revision, root })
     }
 
     /// `root` without the changes after `revision`.

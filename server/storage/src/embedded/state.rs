@@ -1,0 +1,114 @@
+//! The live objects as the sequencer and recovery see them: committed, and what the batch at hand adds.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::record;
+use crate::{
+    object::{Object, ResourceId},
+    snapshot::{Objects, Root},
+};
+
+/// One resource's live objects.
+#[derive(Clone, Debug)]
+pub(crate) struct ResourceState {
+    pub(crate) name: Arc<str>,
+    pub(crate) objects: Objects,
+    /// Revision of the last change.
+    pub(crate) revision: u64,
+}
+
+/// All live objects.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Those with a [`ResourceId`] first, then those that only the journal knows: they are kept, and served again
+    /// when a later start names them.
+    pub(crate) resources: Vec<ResourceState>,
+    /// Revision of the last write.
+    pub(crate) revision: u64,
+    /// Bytes of all objects and keys.
+    pub(crate) bytes: u64,
+    /// What expires, by time and revision.
+    pub(crate) expiry: BTreeMap<(u64, u64), (ResourceId, Arc<Object>)>,
+}
+
+impl State {
+    /// An empty state of the given resources.
+    pub(crate) fn new(resources: &[String]) -> State {
+        let mut state = State::default();
+        for name in resources {
+            state.add_resource(name);
+        }
+        state
+    }
+    /// The number of a resource; one never heard of is added.
+    pub(crate) fn resource(&mut self, name: &str) -> ResourceId {
+        let known = self.resources.iter().position(|resource| &*resource.name == name);
+        ResourceId(known.unwrap_or_else(|| self.add_resource(name)) as u16)
+    }
+    fn add_resource(&mut self, name: &str) -> usize {
+        self.resources.push(ResourceState { name: name.into(), objects: Objects::default(), revision: 0 });
+        self.resources.len() - 1
+    }
+    /// The live object.
+    pub(crate) fn get(&self, resource: ResourceId, key: &str) -> Option<&Arc<Object>> {
+        self.resources.get(resource.0 as usize)?.objects.get(key)
+    }
+    /// Stores an object; what was there before.
+    pub(crate) fn put(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
+        let resource = self.resources.get_mut(object.resource.0 as usize)?;
+        resource.revision = resource.revision.max(object.revision);
+        self.revision = self.revision.max(object.revision);
+        self.bytes += object_bytes(&object);
+        if object.expires > 0 {
+            self.expiry.insert((object.expires, object.revision), (object.resource, object.clone()));
+        }
+        let previous = match resource.objects.get_mut(&*object.key) {
+            Some(stored) => Some(std::mem::replace(stored, object)),
+            None => {
+                resource.objects.insert(Arc::from(&*object.key), object);
+                None
+            }
+        };
+        if let Some(previous) = &previous {
+            self.forget(previous);
+        }
+        previous
+    }
+    /// Removes an object by a deletion at `revision`.
+    pub(crate) fn delete(&mut self, resource: ResourceId, key: &str, revision: u64) -> Option<Arc<Object>> {
+        let resource = self.resources.get_mut(resource.0 as usize)?;
+        let previous = resource.objects.remove(key)?;
+        resource.revision = resource.revision.max(revision);
+        self.revision = self.revision.max(revision);
+        self.forget(&previous);
+        Some(previous)
+    }
+    fn forget(&mut self, object: &Object) {
+        self.bytes -= object_bytes(object);
+        if object.expires > 0 {
+            self.expiry.remove(&(object.expires, object.revision));
+        }
+    }
+    /// The first object that has expired.
+    pub(crate) fn expired(&self, now_seconds: u64) -> Option<(ResourceId, &Arc<Object>)> {
+        let ((expires, _), (resource, object)) = self.expiry.first_key_value()?;
+        (*expires <= now_seconds).then_some((*resource, object))
+    }
+    /// The root to publish of a resource.
+    pub(crate) fn root(&self, resource: ResourceId) -> Root {
+        self.resources.get(resource.0 as usize).map_or_else(Root::default, |resource| Root {
+            revision: resource.revision,
+            objects: resource.objects.clone(),
+        })
+    }
+    /// Bytes of the records of all live objects.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        let fixed = |r: &ResourceState| r.objects.len() as u64 * record::size(&r.name, "", 0) as u64;
+        self.bytes + self.resources.iter().map(fixed).sum::<u64>()
+    }
+}
+
+/// What an object counts for in sizes and quotas.
+pub(crate) fn object_bytes(object: &Object) -> u64 {
+    (object.json.len() + object.key.len()) as u64
+}

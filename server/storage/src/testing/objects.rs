@@ -1,0 +1,56 @@
+//! Objects and writes for tests.
+
+use bytes::Bytes;
+
+use crate::{
+    api::{Action, Precondition, Write},
+    object::{Attributes, EncodedObject, Inspect, ResourceId},
+};
+
+/// An encoded object with this text in it.
+pub(crate) fn encoded(name: &str, text: &str) -> EncodedObject {
+    let head = "\"metadata\":{";
+    let json = format!("{head}\"name\":\"{name}\"}},\"data\":{{\"text\":\"{text}\"}}}}");
+    EncodedObject { json: Bytes::from(json), splice: head.len() as u32 }
+}
+
+/// Where the namespace of a key ends.
+pub(crate) fn namespace_len(key: &str) -> u16 {
+    key.find('/').unwrap_or(0) as u16
+}
+
+/// A write that stores `text`.
+pub(crate) fn put(resource: ResourceId, key: &str, precondition: Precondition, text: &str) -> Write {
+    let action = Action::Put { object: encoded(key, text), attributes: Attributes::default(), ttl: None };
+    Write {
+        resource,
+        key: key.into(),
+        namespace_len: namespace_len(key),
+        precondition,
+        needs_namespace: false,
+        action,
+    }
+}
+
+/// A write that deletes.
+pub(crate) fn delete(resource: ResourceId, key: &str, revision: u64) -> Write {
+    Write {
+        resource,
+        key: key.into(),
+        namespace_len: namespace_len(key),
+        precondition: Precondition::Revision(revision),
+        needs_namespace: false,
+        action: Action::Delete { last: None },
+    }
+}
+
+/// Finds an object terminating when its text says so, and takes the text for its label.
+pub(crate) struct LabelInspect;
+
+impl Inspect for LabelInspect {
+    fn inspect(&self, _: ResourceId, json: &[u8]) -> Attributes {
+        let json = String::from_utf8_lossy(json);
+        let text = json.split("\"text\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("");
+        Attributes { labels: format!("text\0{text}\0").into(), terminating: text == "terminating" }
+    }
+}
