@@ -29,6 +29,7 @@
 use bytes::Bytes;
 
 use crate::head::Head;
+use crate::{h1, h2};
 
 /// A request within a connection: the stream identifier in HTTP/2, a running number in HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,4 +128,80 @@ pub trait Connection {
 
     /// [`Progress::Close`] once the connection is over and everything has been drained.
     fn progress(&self) -> Progress;
+}
+
+/// A connection whose protocol was decided at run time (by ALPN).
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "connections live in a slab; a box a connection would only add a miss"
+)]
+pub enum Http {
+    /// HTTP/1.0 and HTTP/1.1.
+    H1(h1::Connection),
+    /// HTTP/2.
+    H2(h2::Connection),
+}
+
+impl Http {
+    /// HTTP/1.1, where ALPN chose it or nothing.
+    pub fn h1() -> Self {
+        Http::H1(h1::Connection::new())
+    }
+
+    /// HTTP/2, where ALPN chose `h2`.
+    pub fn h2() -> Self {
+        Http::H2(h2::Connection::new())
+    }
+}
+
+macro_rules! either {
+    ($self:ident, $connection:ident => $call:expr) => {
+        match $self {
+            Http::H1($connection) => $call,
+            Http::H2($connection) => $call,
+        }
+    };
+}
+
+impl Connection for Http {
+    fn receive<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> Progress {
+        either!(self, c => c.receive(bytes, handler))
+    }
+
+    fn responder(&mut self) -> &mut dyn Responder {
+        either!(self, c => c.responder())
+    }
+
+    fn drain<O: Output>(&mut self, out: &mut O, room: usize) -> bool {
+        either!(self, c => c.drain(out, room))
+    }
+
+    fn eof<H: Handler>(&mut self, handler: &mut H) -> Progress {
+        either!(self, c => c.eof(handler))
+    }
+
+    fn begin_shutdown(&mut self) {
+        either!(self, c => c.begin_shutdown())
+    }
+
+    fn is_idle(&self) -> bool {
+        either!(self, c => c.is_idle())
+    }
+
+    fn is_reading_head(&self) -> bool {
+        either!(self, c => c.is_reading_head())
+    }
+
+    fn wants_bytes(&self) -> bool {
+        either!(self, c => c.wants_bytes())
+    }
+
+    fn has_buffered(&self) -> bool {
+        either!(self, c => c.has_buffered())
+    }
+
+    fn progress(&self) -> Progress {
+        either!(self, c => c.progress())
+    }
 }

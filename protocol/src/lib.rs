@@ -4,7 +4,9 @@
 
 pub mod exchange;
 pub mod h1;
+pub mod h2;
 pub mod head;
+pub mod hpack;
 pub mod limits;
 pub mod media_type;
 pub mod path;

@@ -2,4 +2,5 @@
 
 mod h1;
 mod h1_corpus;
+mod hpack;
 mod support;

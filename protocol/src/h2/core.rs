@@ -1,0 +1,464 @@
+//! The sending side of an HTTP/2 connection: what responders reach, the control queue, flow control and the round
+//! of the streams.
+//!
+//! HPACK makes the order of heads on the wire the order in which they were encoded. So heads go into the control
+//! queue as they are made, and that queue leaves before any DATA. It holds acknowledgements and resets too.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, Bytes};
+
+use super::budget::Budget;
+use super::frame::{
+    Code, FRAME_SIZE_MIN, Fault, HEADER_LEN, Header, WINDOW_DEFAULT, WINDOW_MAX, flag, kind, setting,
+};
+use super::stream::{Response, Stream, Streams};
+use crate::exchange::{Output, Responder, StreamId};
+use crate::hpack::Encoder;
+use crate::limits::{
+    BUFFER_KEPT_MAX, COPY_MAX, H2_CONNECTION_WINDOW, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX,
+    H2_MAX_CONCURRENT_STREAMS, H2_MAX_FRAME_SIZE, H2_STREAM_WINDOW, HEAD_BYTES_MAX, HPACK_ENCODER_TABLE_SIZE,
+};
+
+/// The sending side and what both sides share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) streams: Streams,
+    pub(crate) budget: Budget,
+    encoder: Encoder,
+    control: Vec<u8>,
+    control_sent: usize,
+    /// Of the control queue, what is no response head, since it last ran empty.
+    control_frames: usize,
+    /// All control bytes that ever left, and that were ever queued.
+    drained: u64,
+    enqueued: u64,
+    /// Slots with something to send.
+    round: VecDeque<u32>,
+    send_window: i64,
+    initial_window: i64,
+    max_frame: usize,
+    pub(crate) receive_window: i64,
+    refund: u32,
+    /// The highest stream the peer opened, and the highest that was taken in work.
+    pub(crate) last_stream: u32,
+    pub(crate) processed: u32,
+    /// GOAWAY was sent: no new streams.
+    pub(crate) leaving: bool,
+    /// The connection failed or the peer went: nothing more is read.
+    pub(crate) dead: bool,
+}
+
+impl Core {
+    pub(crate) fn new() -> Self {
+        let mut core = Core {
+            streams: Streams::default(),
+            budget: Budget::default(),
+            encoder: Encoder::new(),
+            control: Vec::new(),
+            control_sent: 0,
+            control_frames: 0,
+            drained: 0,
+            enqueued: 0,
+            round: VecDeque::new(),
+            send_window: WINDOW_DEFAULT,
+            initial_window: WINDOW_DEFAULT,
+            max_frame: FRAME_SIZE_MIN,
+            receive_window: i64::from(H2_CONNECTION_WINDOW),
+            refund: 0,
+            last_stream: 0,
+            processed: 0,
+            leaving: false,
+            dead: false,
+        };
+        let settings = [
+            (setting::MAX_FRAME_SIZE, H2_MAX_FRAME_SIZE),
+            (setting::MAX_CONCURRENT_STREAMS, H2_MAX_CONCURRENT_STREAMS),
+            (setting::MAX_HEADER_LIST_SIZE, HEAD_BYTES_MAX as u32),
+            (setting::INITIAL_WINDOW_SIZE, H2_STREAM_WINDOW),
+        ];
+        let mut payload = [0; 24];
+        for (chunk, (name, value)) in payload.chunks_exact_mut(6).zip(settings) {
+            chunk[..2].copy_from_slice(&name.to_be_bytes());
+            chunk[2..].copy_from_slice(&value.to_be_bytes());
+        }
+        core.frame(kind::SETTINGS, 0, 0, &payload);
+        core.window_update(0, H2_CONNECTION_WINDOW - WINDOW_DEFAULT as u32);
+        core
+    }
+
+    /// Queues a control frame.
+    pub(crate) fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let before = self.control.len();
+        self.control.extend_from_slice(&Header { length: payload.len(), kind, flags, stream }.bytes());
+        self.control.extend_from_slice(payload);
+        self.control_frames += self.control.len() - before;
+        self.enqueued += (self.control.len() - before) as u64;
+    }
+
+    fn window_update(&mut self, stream: u32, increment: u32) {
+        self.frame(kind::WINDOW_UPDATE, 0, stream, &increment.to_be_bytes());
+    }
+
+    /// A peer that does not read what it asks for is cut off.
+    pub(crate) fn check_control(&self) -> Result<(), Fault> {
+        if self.control_frames > H2_CONTROL_BYTES_MAX {
+            return Err(Fault::Connection(Code::EnhanceYourCalm));
+        }
+        Ok(())
+    }
+
+    /// Bytes in the control queue.
+    pub(crate) fn control_len(&self) -> usize {
+        self.control.len() - self.control_sent
+    }
+
+    pub(crate) fn goaway(&mut self, code: Code) {
+        let mut payload = [0; 8];
+        payload[..4].copy_from_slice(&self.processed.to_be_bytes());
+        payload[4..].copy_from_slice(&(code as u32).to_be_bytes());
+        self.frame(kind::GOAWAY, 0, 0, &payload);
+        self.leaving = true;
+    }
+
+    /// Begins a graceful end.
+    pub(crate) fn leave(&mut self) {
+        if !self.leaving {
+            self.goaway(Code::NoError);
+        }
+    }
+
+    /// Drops what was not sent, since nobody is there to read it.
+    pub(crate) fn drop_control(&mut self) {
+        self.control.clear();
+        self.control_sent = 0;
+    }
+
+    /// Ends a stream with RST_STREAM; it need not be open.
+    pub(crate) fn reset(&mut self, id: u32, code: Code) {
+        self.frame(kind::RST_STREAM, 0, id, &(code as u32).to_be_bytes());
+        match self.streams.find(id) {
+            Some(slot) => self.close(slot, true),
+            None => self.streams.remember(id, true),
+        }
+    }
+
+    /// Forgets a stream and gives back what its body held of the connection's window.
+    pub(crate) fn close(&mut self, slot: usize, reset: bool) {
+        let behind = std::mem::take(&mut self.streams.slot(slot).behind);
+        self.streams.close(slot, reset);
+        self.give_back(behind);
+    }
+
+    /// The response head of the stream has left.
+    pub(crate) fn head_is_out(&self, stream: &Stream) -> bool {
+        stream.response != Response::Awaited && stream.head_at <= self.drained
+    }
+
+    /// Gives bytes back to the window of the connection.
+    pub(crate) fn give_back(&mut self, bytes: u32) {
+        self.refund += bytes;
+        if self.refund >= H2_CONNECTION_WINDOW / 2 && !self.dead {
+            let refund = std::mem::take(&mut self.refund);
+            self.receive_window += i64::from(refund);
+            self.window_update(0, refund);
+        }
+    }
+
+    // ---- what the peer allows ----
+
+    pub(crate) fn set_table_size(&mut self, size: u32) {
+        self.encoder.set_table_size((size as usize).min(HPACK_ENCODER_TABLE_SIZE));
+    }
+
+    pub(crate) fn set_max_frame(&mut self, size: u32) {
+        self.max_frame = size as usize;
+    }
+
+    /// SETTINGS_INITIAL_WINDOW_SIZE changes the windows of open streams too (RFC 9113 section 6.9.2).
+    pub(crate) fn set_initial_window(&mut self, size: u32) -> Result<(), Fault> {
+        let change = i64::from(size) - self.initial_window;
+        self.initial_window = i64::from(size);
+        for (slot, stream) in self.streams.iter_mut().filter(|(_, stream)| stream.id != 0) {
+            stream.send_window += change;
+            if stream.send_window > WINDOW_MAX {
+                return Err(Fault::Connection(Code::FlowControl));
+            }
+            enter(stream, slot, &mut self.round);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn initial_window(&self) -> i64 {
+        self.initial_window
+    }
+
+    /// WINDOW_UPDATE for the connection.
+    pub(crate) fn widen(&mut self, increment: u32) -> Result<(), Fault> {
+        self.send_window += i64::from(increment);
+        if self.send_window > WINDOW_MAX { Err(Fault::Connection(Code::FlowControl)) } else { Ok(()) }
+    }
+
+    /// WINDOW_UPDATE for a stream.
+    pub(crate) fn widen_stream(&mut self, slot: usize, increment: u32) -> Result<(), Fault> {
+        let stream = self.streams.slot(slot);
+        stream.send_window += i64::from(increment);
+        if stream.send_window > WINDOW_MAX {
+            return Err(Fault::Stream(stream.id, Code::FlowControl));
+        }
+        enter(stream, slot, &mut self.round);
+        Ok(())
+    }
+
+    // ---- heads ----
+
+    /// Encodes a head into the control queue.
+    fn head(&mut self, id: u32, status: u16, headers: &[(&str, &[u8])], length: Option<u64>, end: bool) {
+        let start = self.control.len();
+        let control = &mut self.control;
+        control.extend_from_slice(&[0; HEADER_LEN]);
+        self.encoder.begin(control);
+        self.encoder.field(control, ":status", itoa::Buffer::new().format(status).as_bytes());
+        for (name, value) in headers {
+            match *name {
+                "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {}
+                "content-length" if length.is_some() => {}
+                _ => self.encoder.field(control, name, value),
+            }
+        }
+        if let Some(length) = length {
+            self.encoder.field(control, "content-length", itoa::Buffer::new().format(length).as_bytes());
+        }
+        let block = control.len() - start - HEADER_LEN;
+        let end = if end { flag::END_STREAM } else { 0 };
+        if block <= self.max_frame {
+            let header =
+                Header { length: block, kind: kind::HEADERS, flags: end | flag::END_HEADERS, stream: id };
+            control[start..start + HEADER_LEN].copy_from_slice(&header.bytes());
+        } else {
+            // Larger than the peer's frames: cut into CONTINUATION.
+            let block = control.split_off(start + HEADER_LEN);
+            control.truncate(start);
+            let last = block.len().div_ceil(self.max_frame) - 1;
+            for (i, piece) in block.chunks(self.max_frame).enumerate() {
+                let kind = if i == 0 { kind::HEADERS } else { kind::CONTINUATION };
+                let flags = if i == 0 { end } else { 0 } | if i == last { flag::END_HEADERS } else { 0 };
+                control.extend_from_slice(&Header { length: piece.len(), kind, flags, stream: id }.bytes());
+                control.extend_from_slice(piece);
+            }
+        }
+        self.enqueued += (self.control.len() - start) as u64;
+    }
+
+    /// `100 Continue`, for a client that waits for it.
+    pub(crate) fn invite_body(&mut self, id: u32) {
+        if self.streams.get(id).is_some_and(|s| s.receiving && s.response == Response::Awaited) {
+            self.head(id, 100, &[], None, false);
+        }
+    }
+
+    fn begin(
+        &mut self,
+        stream: StreamId,
+        status: u16,
+        headers: &[(&str, &[u8])],
+        length: Option<u64>,
+    ) -> Option<usize> {
+        let slot = self.streams.find(stream.0)?;
+        let state = self.streams.slot(slot);
+        if state.response != Response::Awaited {
+            return None;
+        }
+        let bodyless_status = status < 200 || status == 204 || status == 304;
+        state.bodyless = state.is_head || bodyless_status;
+        let end = length.is_some_and(|length| length == 0 || state.bodyless);
+        let length = length.filter(|_| !bodyless_status);
+        self.head(stream.0, status, headers, length, end);
+        let head_at = self.enqueued;
+        let state = self.streams.slot(slot);
+        state.head_at = head_at;
+        state.response = Response::Open;
+        if end {
+            self.ended(slot);
+            return None;
+        }
+        Some(slot)
+    }
+
+    /// END_STREAM was queued or sent. A request that is still coming is called off without an error (RFC 9113
+    /// section 8.1).
+    fn ended(&mut self, slot: usize) {
+        self.budget.completed();
+        let stream = self.streams.slot(slot);
+        let id = stream.id;
+        if !stream.receiving {
+            return self.close(slot, false);
+        }
+        self.reset(id, Code::NoError);
+    }
+
+    // ---- sending ----
+
+    /// Moves queued bytes to `out`; says whether more would go with more room.
+    pub(crate) fn drain<O: Output>(&mut self, out: &mut O, room: usize) -> bool {
+        loop {
+            if self.drain_control(out, room) {
+                return true;
+            }
+            let Some(slot) = self.round.pop_front() else { return false };
+            if self.send_window <= 0 && self.streams.slot(slot as usize).queued > 0 {
+                self.round.push_front(slot);
+                return false;
+            }
+            if room <= out.queued() {
+                self.round.push_front(slot);
+                return true;
+            }
+            self.turn(slot as usize, out, room);
+        }
+    }
+
+    fn drain_control<O: Output>(&mut self, out: &mut O, room: usize) -> bool {
+        let waiting = self.control.len() - self.control_sent;
+        if waiting == 0 {
+            return false;
+        }
+        let moved = waiting.min(room.saturating_sub(out.queued()));
+        out.put(&self.control[self.control_sent..self.control_sent + moved]);
+        self.control_sent += moved;
+        self.drained += moved as u64;
+        if moved < waiting {
+            return true;
+        }
+        self.control.clear();
+        self.control.shrink_to(BUFFER_KEPT_MAX);
+        (self.control_sent, self.control_frames) = (0, 0);
+        false
+    }
+
+    /// One frame of one stream.
+    fn turn<O: Output>(&mut self, slot: usize, out: &mut O, room: usize) {
+        let stream = self.streams.slot(slot);
+        stream.in_round = false;
+        if !stream.can_send() {
+            return;
+        }
+        let window = stream.send_window.min(self.send_window).max(0) as usize;
+        let left = room.saturating_sub(out.queued()).max(COPY_MAX);
+        let length = stream.queued.min(window).min(self.max_frame).min(H2_DATA_FRAME_MAX).min(left);
+        let end = length == stream.queued && stream.response == Response::Finished;
+        let flags = if end { flag::END_STREAM } else { 0 };
+        out.put(&Header { length, kind: kind::DATA, flags, stream: stream.id }.bytes());
+        let mut rest = length;
+        while rest > 0 {
+            let Some(part) = stream.parts.front_mut() else { break };
+            let take = rest.min(part.len());
+            if take <= COPY_MAX {
+                out.put(&part[..take]);
+                part.advance(take);
+            } else if take == part.len() {
+                out.put_shared(std::mem::take(part));
+            } else {
+                out.put_shared(part.split_to(take));
+            }
+            if part.is_empty() {
+                stream.parts.pop_front();
+            }
+            rest -= take;
+        }
+        stream.queued -= length;
+        stream.send_window -= length as i64;
+        self.send_window -= length as i64;
+        self.budget.useful();
+        if end {
+            self.ended(slot);
+        } else {
+            enter(self.streams.slot(slot), slot, &mut self.round);
+        }
+    }
+}
+
+impl Stream {
+    /// Has something to send, and leave to send it.
+    fn can_send(&self) -> bool {
+        let empty_end = self.queued == 0 && self.response == Response::Finished;
+        self.id != 0 && (empty_end || (self.queued > 0 && self.send_window > 0))
+    }
+}
+
+/// Puts a stream into the round if it can send.
+fn enter(stream: &mut Stream, slot: usize, round: &mut VecDeque<u32>) {
+    if stream.can_send() && !stream.in_round {
+        stream.in_round = true;
+        round.push_back(slot as u32);
+    }
+}
+
+impl Responder for Core {
+    fn respond(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])], body: &[Bytes]) {
+        let length = body.iter().map(|part| part.len() as u64).sum();
+        let Some(slot) = self.begin(stream, status, headers, Some(length)) else { return };
+        let state = self.streams.slot(slot);
+        for part in body.iter().filter(|part| !part.is_empty()) {
+            state.queued += part.len();
+            state.parts.push_back(part.clone());
+        }
+        state.response = Response::Finished;
+        enter(state, slot, &mut self.round);
+    }
+
+    fn start(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])]) {
+        self.begin(stream, status, headers, None);
+    }
+
+    fn send(&mut self, stream: StreamId, part: Bytes) {
+        let Some(slot) = self.streams.find(stream.0) else { return };
+        let state = self.streams.slot(slot);
+        if state.response != Response::Open || state.bodyless || part.is_empty() {
+            return;
+        }
+        state.queued += part.len();
+        state.parts.push_back(part);
+        enter(state, slot, &mut self.round);
+    }
+
+    fn finish(&mut self, stream: StreamId) {
+        let Some(slot) = self.streams.find(stream.0) else { return };
+        let state = self.streams.slot(slot);
+        if state.response == Response::Open {
+            state.response = Response::Finished;
+            enter(state, slot, &mut self.round);
+        }
+    }
+
+    fn abort(&mut self, stream: StreamId) {
+        if self.streams.find(stream.0).is_some() {
+            self.reset(stream.0, Code::Internal);
+        }
+    }
+
+    fn queued(&self, stream: StreamId) -> usize {
+        self.streams.get(stream.0).map_or(0, |stream| stream.queued)
+    }
+
+    fn is_open(&self, stream: StreamId) -> bool {
+        self.streams.get(stream.0).is_some_and(|stream| stream.response != Response::Finished)
+    }
+
+    fn consumed(&mut self, stream: StreamId, bytes: usize) {
+        let Some(state) = self.streams.get_mut(stream.0) else { return };
+        let bytes = (bytes.min(state.behind as usize)) as u32;
+        state.behind -= bytes;
+        state.refund += bytes;
+        if state.receiving && state.refund >= H2_STREAM_WINDOW / 2 {
+            let refund = std::mem::take(&mut state.refund);
+            state.receive_window += i64::from(refund);
+            self.window_update(stream.0, refund);
+        }
+        self.give_back(bytes);
+    }
+
+    fn close_after(&mut self, _stream: StreamId) {
+        self.leave();
+    }
+}
