@@ -3,7 +3,13 @@
 #![forbid(unsafe_code)]
 
 pub mod field;
+pub mod int_or_string;
+pub mod json;
+pub mod limits;
+pub mod quantity;
 pub mod schema;
 pub mod status;
-pub mod value;
+pub mod strict;
+pub mod time;
 pub mod validation;
+pub mod value;

@@ -34,6 +34,22 @@ impl<'a> Map<'a> {
     pub fn new_in(arena: &'a Bump) -> Self {
         Map { entries: ArenaVec::new_in(arena) }
     }
+    /// A map of entries whose keys are known to be unique.
+    pub fn from_entries(entries: ArenaVec<'a, (&'a str, Value<'a>)>) -> Self {
+        Map { entries }
+    }
+    /// Whether keys are in byte order.
+    pub fn is_sorted(&self) -> bool {
+        self.entries.is_sorted_by(|a, b| a.0 <= b.0)
+    }
+    /// The entry at a position.
+    pub fn entry_at(&self, at: usize) -> Option<(&'a str, &Value<'a>)> {
+        self.entries.get(at).map(|(k, v)| (*k, v))
+    }
+    /// The entries, to take apart.
+    pub fn into_entries(self) -> ArenaVec<'a, (&'a str, Value<'a>)> {
+        self.entries
+    }
     /// The arena the map lives in.
     pub fn arena(&self) -> &'a Bump {
         self.entries.bump()

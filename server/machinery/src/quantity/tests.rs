@@ -1,0 +1,40 @@
+//! Texts that Kubernetes itself gave for these inputs.
+
+use super::*;
+
+fn check(text: &str, expect: &str) {
+    match Quantity::parse(text) {
+        Ok(quantity) => assert_eq!(quantity.to_string(), expect, "{text:?}"),
+        Err(error) => assert_eq!(format!("{error:?}"), expect, "{text:?}"),
+    }
+}
+
+#[test]
+fn canonical_texts() {
+    for (text, expect) in include_str!("cases.tsv").lines().filter_map(|l| l.split_once('\t')) {
+        check(text, expect);
+    }
+}
+
+#[test]
+fn arithmetic() {
+    let q = |s: &str| Quantity::parse(s).unwrap();
+    assert!(q("1Gi") > q("1G"));
+    assert_eq!(q("1000m"), q("1"));
+    assert!(q("-1") < q("0"));
+    assert!(q("1e2000000000") > q("1e1999999999"));
+    assert_eq!(q("1500m").value(), 2);
+    assert_eq!(q("-1500m").value(), -2);
+    assert_eq!(q("1.0001").milli_value(), 1001);
+    assert_eq!(q("1e30").value(), i64::MAX);
+    assert!(q("2.0").is_integer() && !q("2.5").is_integer());
+    let mut sum = q("0");
+    sum.add(&q("1536Mi"));
+    sum.add(&q("512Mi"));
+    assert_eq!(sum.to_string(), "2Gi");
+    sum.sub(&q("3Gi"));
+    assert_eq!(sum.to_string(), "-1Gi");
+    let mut sum = q("1500m");
+    sum.add(&q("0.5"));
+    assert_eq!(sum.to_string(), "2");
+}
