@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kubernetes/pkg/controlplane"
 )
 
@@ -30,10 +31,12 @@ type version struct {
 type resourceType struct {
 	metav1.APIResource
 	subresources []metav1.APIResource
+	returnsOld   bool // delete answers the object, not a Status
 	columns      []metav1.TableColumnDefinition
 }
 
-// readDiscovery reads the groups in the order of the aggregated document and each group-version's classic document.
+// readDiscovery reads the groups in the order of the aggregated document, each group-version's classic document, and
+// what a delete answers from its OpenAPI document.
 func readDiscovery(dir string) ([]*group, error) {
 	var list struct {
 		Items []struct {
@@ -41,7 +44,7 @@ func readDiscovery(dir string) ([]*group, error) {
 			Versions []struct{ Version string }
 		}
 	}
-	if err := readJSON(filepath.Join(dir, "aggregated_v2.json"), &list); err != nil {
+	if err := readJSON(filepath.Join(dir, "discovery", "aggregated_v2.json"), &list); err != nil {
 		return nil, err
 	}
 	defaults := controlplane.DefaultAPIResourceConfigSource()
@@ -68,18 +71,22 @@ func readDiscovery(dir string) ([]*group, error) {
 }
 
 func (v *version) read(dir, group string) error {
-	name := "apis__" + group + "__" + v.name + ".json"
+	name := "apis__" + group + "__" + v.name
 	if group == "" {
-		name = "api__" + v.name + ".json"
+		name = "api__" + v.name
 	}
 	var list metav1.APIResourceList
-	if err := readJSON(filepath.Join(dir, name), &list); err != nil {
+	if err := readJSON(filepath.Join(dir, "discovery", name+".json"), &list); err != nil {
+		return err
+	}
+	var spec spec3.OpenAPI
+	if err := readJSON(filepath.Join(dir, "openapi-spec", "v3", name+"_openapi.json"), &spec); err != nil {
 		return err
 	}
 	byName := map[string]*resourceType{}
 	for _, r := range list.APIResources {
 		if !strings.Contains(r.Name, "/") {
-			byName[r.Name] = &resourceType{APIResource: r}
+			byName[r.Name] = &resourceType{APIResource: r, returnsOld: returnsOld(&spec, r)}
 			v.resources = append(v.resources, byName[r.Name])
 		}
 	}
@@ -96,6 +103,18 @@ func (v *version) read(dir, group string) error {
 		sort.Slice(r.subresources, func(i, j int) bool { return r.subresources[i].Name < r.subresources[j].Name })
 	}
 	return nil
+}
+
+func returnsOld(spec *spec3.OpenAPI, r metav1.APIResource) bool {
+	for path, item := range spec.Paths.Paths {
+		of := strings.HasSuffix(path, "/"+r.Name+"/{name}") && !strings.Contains(path, "/watch/")
+		if !of || item.Delete == nil {
+			continue
+		}
+		body := item.Delete.Responses.StatusCodeResponses[200].Content["application/json"].Schema
+		return !strings.HasSuffix(body.Ref.String(), ".Status")
+	}
+	return false
 }
 
 func readJSON(path string, into any) error {

@@ -19,19 +19,9 @@ type kind struct {
 	goType reflect.Type
 }
 
-// servedKinds lists every external kind of the server's scheme whose group-version can be served, the kinds that
-// other servers are sent (admission reviews), and the kinds that only answers are made of.
-func servedKinds(groups []*group) []kind {
-	versions := map[schema.GroupVersion]bool{
-		{Version: "v1"}: true,
-		{Group: "admission.k8s.io", Version: "v1"}:         true,
-		{Group: "imagepolicy.k8s.io", Version: "v1alpha1"}: true,
-	}
-	for _, g := range groups {
-		for _, v := range g.versions {
-			versions[schema.GroupVersion{Group: g.name, Version: v.name}] = true
-		}
-	}
+// allKinds lists every external kind of the server's scheme, also of versions that are served no more (bodies and
+// OpenAPI name them), and the kinds that only answers are made of.
+func allKinds() []kind {
 	answers := runtime.NewScheme()
 	utilruntime.Must(metav1.AddMetaToScheme(answers))
 	utilruntime.Must(metav1beta1.AddMetaToScheme(answers))
@@ -40,7 +30,7 @@ func servedKinds(groups []*group) []kind {
 
 	found := map[schema.GroupVersionKind]reflect.Type{}
 	for gvk, t := range legacyscheme.Scheme.AllKnownTypes() {
-		if versions[gvk.GroupVersion()] {
+		if gvk.Version != runtime.APIVersionInternal {
 			found[gvk] = t
 		}
 	}

@@ -12,27 +12,27 @@ import (
 
 func main() {
 	output := flag.String("o", "../src/builtin.tbl", "file to write")
-	discovery := flag.String("discovery", "", "directory with discovery documents (default: api/discovery of the k8s.io/kubernetes module)")
+	api := flag.String("api", "", "directory with discovery/ and openapi-spec/ (default: api of the k8s.io/kubernetes module)")
 	flag.Parse()
-	if err := run(*output, *discovery); err != nil {
+	if err := run(*output, *api); err != nil {
 		fmt.Fprintln(os.Stderr, "schemagen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(output, discovery string) error {
-	if discovery == "" {
+func run(output, api string) error {
+	if api == "" {
 		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 		if err != nil {
 			return fmt.Errorf("locating k8s.io/kubernetes: %w", err)
 		}
-		discovery = filepath.Join(strings.TrimSpace(string(dir)), "api", "discovery")
+		api = filepath.Join(strings.TrimSpace(string(dir)), "api")
 	}
-	groups, err := readDiscovery(discovery)
+	groups, err := readDiscovery(api)
 	if err != nil {
 		return err
 	}
-	kinds := servedKinds(groups)
+	kinds := allKinds()
 	types, err := collect(kinds)
 	if err != nil {
 		return err

@@ -170,11 +170,14 @@ func (t *table) version(set *typeSet, kinds []kind, g *group, v *version) error 
 		if !known {
 			return fmt.Errorf("%s/%s %s: kind %s is not registered", g.name, v.name, r.Name, r.Kind)
 		}
-		scope := ""
+		flags := ""
 		if r.Namespaced {
-			scope = "n"
+			flags += "n"
 		}
-		line(&t.body, "R", r.Name, r.SingularName, r.Kind, scope, t.list(r.ShortNames), t.list(r.Categories),
+		if r.returnsOld {
+			flags += "o"
+		}
+		line(&t.body, "R", r.Name, r.SingularName, r.Kind, flags, t.list(r.ShortNames), t.list(r.Categories),
 			t.list(r.Verbs), t.columns.put(columnLines(r.columns)), r.StorageVersionHash)
 		for _, sub := range r.subresources {
 			gv := []string{g.name, v.name}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/kube-openapi/pkg/util"
 )
 
@@ -64,12 +65,20 @@ type typeSet struct {
 	sorted  []*structType
 }
 
-// collect gathers every struct that the kinds reach.
+// plain holds the types that documents speak of though no kind reaches them.
+var plain = []reflect.Type{reflect.TypeFor[apiversion.Info](), reflect.TypeFor[metav1.Patch]()}
+
+// collect gathers every struct that the kinds and plain reach.
 func collect(kinds []kind) (*typeSet, error) {
 	set := &typeSet{structs: map[reflect.Type]*structType{}}
 	for _, k := range kinds {
 		if err := set.visit(k.goType); err != nil {
 			return nil, fmt.Errorf("%v: %w", k, err)
+		}
+	}
+	for _, t := range plain {
+		if err := set.visit(t); err != nil {
+			return nil, err
 		}
 	}
 	for _, s := range set.structs {

@@ -223,6 +223,8 @@ pub struct Resource {
     pub ty: StructId,
     /// Whether it lives in namespaces.
     pub namespaced: bool,
+    /// A delete answers the object as it was, not a Status.
+    pub delete_returns_object: bool,
     /// Short names.
     pub short_names: &'static [&'static str],
     /// Categories.

@@ -289,6 +289,7 @@ impl Reader {
     fn resource(&mut self, mut cells: Cells) -> Option<()> {
         let (group, version, on_by_default) = self.resources_of;
         let (resource, singular, kind) = (cells.next(), cells.next(), cells.next());
+        let flags = cells.next();
         let resource = Resource {
             group,
             version,
@@ -296,7 +297,8 @@ impl Reader {
             singular,
             kind,
             ty: self.schema.kind(group, version, kind)?.ty,
-            namespaced: cells.next() == "n",
+            namespaced: flags.contains('n'),
+            delete_returns_object: flags.contains('o'),
             short_names: self.lists.get(cells.next())?,
             categories: self.lists.get(cells.next())?,
             verbs: self.lists.get(cells.next())?,

@@ -9,8 +9,8 @@ fn named(name: &str) -> &'static Struct {
 #[test]
 fn counts() {
     let schema = Schema::builtin();
-    assert_eq!((schema.structs.len(), schema.kinds.len(), schema.resources.len()), (901, 503, 98));
-    assert_eq!(schema.structs.iter().map(|s| s.fields.len()).sum::<usize>(), 3628);
+    assert_eq!((schema.structs.len(), schema.kinds.len(), schema.resources.len()), (1211, 765, 98));
+    assert_eq!(schema.structs.iter().map(|s| s.fields.len()).sum::<usize>(), 4816);
     let on: Vec<_> = schema.resources.iter().filter(|r| r.on_by_default).collect();
     // 72 resources of a default server, less those of apiextensions and apiregistration.
     assert_eq!(on.len(), 70);
@@ -90,6 +90,13 @@ fn resources_are_whole() {
             );
         }
     }
+}
+
+#[test]
+fn deletes_answer_an_object_or_a_status() {
+    let answers = |resource| Schema::builtin().resource("", "v1", resource).unwrap().delete_returns_object;
+    assert!(answers("pods") && answers("services"));
+    assert!(!answers("configmaps") && !answers("namespaces"));
 }
 
 #[test]
