@@ -10,7 +10,7 @@ use std::{
 };
 
 use bumpalo::Bump;
-use ringbolt_storage::{Hub, Storage};
+use ringbolt_storage::{hub::Hub, storage::Storage};
 
 use crate::{
     limits,
@@ -38,7 +38,7 @@ pub struct CoreState {
     /// The store, shared by all cores.
     pub storage: Arc<dyn Storage>,
     /// This core's watchers.
-    pub hub: Rc<Hub>,
+    pub hub: Hub,
     /// What this core has in flight.
     pub counters: Counters,
     arenas: RefCell<Vec<Bump>>,
@@ -61,12 +61,40 @@ pub struct Counters {
     pub watches: Cell<u32>,
 }
 
+/// Picks one of [`Counters`].
+pub type Counter = for<'c> fn(&'c Counters) -> &'c Cell<u32>;
+
+/// A count of one of [`Counters`], taken back on drop.
+pub struct Permit {
+    core: CoreContext,
+    counter: Counter,
+}
+
+impl Permit {
+    /// Counts one, unless `limit` is reached already.
+    pub fn take(core: &CoreContext, counter: Counter, limit: u32) -> Option<Permit> {
+        let cell = counter(&core.counters);
+        if cell.get() >= limit {
+            return None;
+        }
+        cell.set(cell.get() + 1);
+        Some(Permit { core: core.clone(), counter })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let cell = (self.counter)(&self.core.counters);
+        cell.set(cell.get().saturating_sub(1));
+    }
+}
+
 impl CoreContext {
     /// The context of core `index`.
     pub fn new(
         index: usize,
         storage: Arc<dyn Storage>,
-        hub: Rc<Hub>,
+        hub: Hub,
         spawner: Spawner,
         timers: Rc<Timers>,
     ) -> Self {

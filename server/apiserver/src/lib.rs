@@ -2,9 +2,17 @@
 #![forbid(unsafe_code)]
 
 pub mod authentication;
+pub mod authorization;
 pub mod core;
+pub mod discovery;
+pub mod duration;
+pub mod filters;
 pub mod limits;
 pub mod registry;
 pub mod request;
 pub mod response;
+pub mod response_writers;
+pub mod routes;
+pub mod server;
 pub mod serving;
+pub mod version;

@@ -1,5 +1,7 @@
 //! Every limit of the generic server, each with where it comes from.
 
+use std::time::Duration;
+
 /// First chunk of an arena: the tree of a small object fits.
 pub const ARENA_FIRST: usize = 16 << 10;
 /// An arena that grew past this is freed instead of kept: one request of 3 MiB must not pin its memory.
@@ -10,3 +12,41 @@ pub const ARENAS_KEPT: usize = 4;
 pub const RANDOM_BLOCK: usize = 1024;
 /// Largest request body; larger ones get 413 (`MaxRequestBodyBytes` of the generic server).
 pub const REQUEST_BODY: usize = 3 << 20;
+/// For how long the verdict on a connection's certificate holds before the chain is verified again. The end of
+/// the certificate itself is always seen at once.
+pub const CERTIFICATE_VERDICT_SECONDS: i64 = 60;
+/// Longest storage key: a namespace (63, RFC 1123 label), a slash, a name (253, RFC 1123 subdomain), rounded up.
+pub const KEY_MAX_BYTES: usize = 320;
+/// Names that a create with generateName tries (`maxNameGenerationCreateAttempts`).
+pub const GENERATE_NAME_ATTEMPTS: usize = 8;
+/// How often a write without a precondition is tried again when another writer came first. Each try loses only to
+/// a write that was made, so this many writers of one object must overtake it in a row.
+pub const UPDATE_ATTEMPTS: usize = 256;
+/// How long a read waits for a revision that is not committed yet (the watch cache's `blockTimeout`).
+pub const FUTURE_VERSION_WAIT: Duration = Duration::from_secs(3);
+/// A list up to this size goes out in one piece; a larger one in parts with back-pressure.
+pub const LIST_INLINE_BYTES: usize = 128 << 10;
+/// Bytes of one stream (a watch, a long list) that wait for the connection: one list part in flight, one waiting.
+pub const STREAM_QUEUE_BYTES: usize = 256 << 10;
+/// Bytes of a connection that wait for the socket before its streams are no longer drained into it.
+pub const CONNECTION_QUEUE_BYTES: usize = 256 << 10;
+/// Bodies being received, all connections together: beyond this, flow control stops the senders.
+pub const UPLOADS_SOFT_BYTES: usize = 64 << 20;
+/// Bodies being received, all connections together: beyond this, a body that grows gets 429. What lies between is
+/// what senders may still send after flow control stopped them.
+pub const UPLOADS_HARD_BYTES: usize = 128 << 20;
+/// First allocation of a body, at most; most objects fit. What a client only announces takes no memory.
+pub const BODY_FIRST_BYTES: usize = 16 << 10;
+/// Headers of an answer that need no allocation: the common ones, and a few of the handler's.
+pub const HEADERS_INLINE: usize = 12;
+/// `ReadHeaderTimeout` of the generic server.
+pub const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(32);
+/// `IdleTimeout` of the generic server.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+
+const _: () = assert!(REQUEST_BODY < UPLOADS_SOFT_BYTES && UPLOADS_SOFT_BYTES < UPLOADS_HARD_BYTES);
+/// Series of request metrics a core keeps, a power of two: verbs times scopes of 150 built-in resources come to
+/// about 1,000 in a busy cluster, custom resources double it. 8 bytes a slot, 600 bytes a series in use.
+pub const REQUEST_SERIES: usize = 4096;
+/// Series a core keeps of metrics by resource, a power of two; more resources than most clusters have.
+pub const RESOURCE_SERIES: usize = 1024;

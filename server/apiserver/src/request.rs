@@ -1,14 +1,24 @@
 //! What the filters and handlers get to see of a request.
 
-use std::{cell::RefCell, time::Instant};
+use std::{
+    cell::{Cell, RefCell},
+    time::Instant,
+};
 
 use bytes::Bytes;
-use ringbolt_protocol::{head::Head, request_info::RequestInfo};
+use ringbolt_protocol::{
+    head::Head,
+    request_info::{RequestInfo, Verb},
+};
 
-use crate::{authentication::UserInfo, core::CoreContext};
+use crate::{
+    authentication::{Peer, UserInfo},
+    core::{CoreContext, Permit},
+};
 
 /// A request on its way through the filter chain. Borrows from the connection's buffers; whatever must outlive
-/// the first poll of a handler is copied by that handler.
+/// the first poll of a handler is copied by that handler. A filter that changes something hands a changed copy on.
+#[derive(Clone)]
 pub struct Request<'r> {
     /// The head.
     pub head: Head<'r>,
@@ -26,4 +36,100 @@ pub struct Request<'r> {
     pub core: &'r CoreContext,
     /// Texts for `Warning: 299` headers.
     pub warnings: &'r RefCell<Vec<String>>,
+    /// The other end of the connection.
+    pub peer: &'r Peer,
+    /// What outlives the chain's inline run and goes with the request until its answer is out.
+    pub state: &'r RequestState,
+}
+
+/// The part of a request that lives until its answer is out. Slots of a connection keep and reuse it.
+#[derive(Default)]
+pub struct RequestState {
+    /// Texts for `Warning: 299` headers; [`Request::warnings`] is this.
+    pub warnings: RefCell<Vec<String>>,
+    /// The `Audit-ID` the answer carries.
+    pub audit_id: RefCell<AuditId>,
+    /// Answer, then close: `Connection: close`, or GOAWAY.
+    pub close: Cell<bool>,
+    /// It came before all paths were installed: a 404 would be a lie.
+    pub discovery_incomplete: Cell<bool>,
+    /// Its body is larger than [`crate::limits::REQUEST_BODY`] and was not kept.
+    pub body_too_large: Cell<bool>,
+    /// When a 504 takes the place of an answer that is not there.
+    pub deadline: Cell<Option<Instant>>,
+    /// The share of a limit that it holds, given back with the answer.
+    pub permit: RefCell<Option<Permit>>,
+    /// Being waited for when the server shuts down.
+    pub waited_for: RefCell<Option<Permit>>,
+}
+
+impl RequestState {
+    /// Makes it as new and gives back what it held. Keeps allocations.
+    pub fn reset(&mut self) {
+        self.warnings.get_mut().clear();
+        *self.audit_id.get_mut() = AuditId::default();
+        self.close.set(false);
+        self.discovery_incomplete.set(false);
+        self.body_too_large.set(false);
+        self.deadline.set(None);
+        self.release();
+    }
+
+    /// Gives back its shares of the limits.
+    pub fn release(&self) {
+        self.permit.borrow_mut().take();
+        self.waited_for.borrow_mut().take();
+    }
+}
+
+/// An `Audit-ID`.
+#[derive(Clone, Debug, Default)]
+pub enum AuditId {
+    /// None yet.
+    #[default]
+    Unset,
+    /// Made here.
+    Made([u8; 36]),
+    /// Given by the client, any text of any length.
+    Given(Box<[u8]>),
+}
+
+impl AuditId {
+    /// The text.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            AuditId::Unset => b"",
+            AuditId::Made(text) => text,
+            AuditId::Given(text) => text,
+        }
+    }
+}
+
+/// Whether a request may last: neither timeout nor limit in flight counts for it.
+pub fn is_long_running(info: &RequestInfo<'_>) -> bool {
+    matches!(info.verb, Verb::Watch | Verb::Proxy)
+        || (info.is_resource_request
+            && matches!(info.subresource, "attach" | "exec" | "proxy" | "log" | "portforward"))
+        || (!info.is_resource_request && info.path.starts_with("/debug/pprof/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_running() {
+        let check = |path: &str, query: &str, expect: bool| {
+            let info = RequestInfo::new("GET", path, query).expect("a well-formed path");
+            assert_eq!(is_long_running(&info), expect, "{path}?{query}");
+        };
+        check("/api/v1/pods", "", false);
+        check("/api/v1/pods", "watch=1", true);
+        check("/api/v1/watch/pods", "", true);
+        check("/api/v1/namespaces/d/pods/p/log", "", true);
+        check("/api/v1/namespaces/d/pods/p/status", "", false);
+        check("/api/v1/namespaces/d/services/s/proxy/x", "", true);
+        check("/debug/pprof/profile", "", true);
+        check("/log", "", false);
+    }
 }

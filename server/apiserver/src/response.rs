@@ -1,10 +1,6 @@
 //! What handlers answer with.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    task::Waker,
-};
+use std::{future::Future, pin::Pin, task::Waker};
 
 use bytes::Bytes;
 
@@ -110,5 +106,11 @@ impl Response {
     /// An answer with a body of one part.
     pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Response { status, content_type, body: Body::one(body), ..Response::default() }
+    }
+
+    /// The same, with the connection closed behind it.
+    pub fn closing(mut self) -> Self {
+        self.close = true;
+        self
     }
 }

@@ -1,4 +1,11 @@
 //! Joins the engine's connections to the protocol's HTTP and runs the chain on them.
 
+pub mod app;
 pub mod clock;
+pub mod connection;
+pub mod exchanges;
+pub mod headers;
+pub mod site;
 pub mod tasks;
+pub mod uploads;
+pub mod wakes;

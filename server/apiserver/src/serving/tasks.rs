@@ -79,7 +79,9 @@ impl Spawner {
         let ready = std::mem::take(&mut *self.0.ready.queue.lock().unwrap_or_else(PoisonError::into_inner));
         for id in ready {
             // Taken out while it runs: it may spawn, which changes the slab.
-            let Some(mut task) = self.0.slots.borrow_mut().get_mut(id).and_then(Option::take) else { continue };
+            let Some(mut task) = self.0.slots.borrow_mut().get_mut(id).and_then(Option::take) else {
+                continue;
+            };
             let waker = Waker::from(Arc::new(TaskWaker { ready: self.0.ready.clone(), task: id }));
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready()
@@ -108,9 +110,9 @@ impl Spawner {
 }
 
 /// The core's sleeping futures.
-#[derive(Default)]
 pub struct Timers {
     entries: RefCell<BinaryHeap<Entry>>,
+    wake: WakeCore,
 }
 
 struct Entry {
@@ -137,6 +139,19 @@ impl Ord for Entry {
 }
 
 impl Timers {
+    /// No sleepers; `wake` must lead to a call of [`Timers::fire`], so that the core's own timer is set anew.
+    pub fn new(wake: WakeCore) -> Self {
+        Timers { entries: RefCell::default(), wake }
+    }
+
+    fn add(&self, entry: Entry) {
+        let when = entry.when;
+        self.entries.borrow_mut().push(entry);
+        if self.next() == Some(when) {
+            (self.wake)();
+        }
+    }
+
     /// Ready at `when`.
     pub fn sleep_until(self: &Rc<Self>, when: Instant) -> impl Future<Output = ()> + 'static {
         Sleep { when, timers: self.clone(), registered: false }
@@ -181,7 +196,7 @@ impl Future for Sleep {
         if !self.registered {
             self.registered = true;
             let entry = Entry { when: self.when, waker: context.waker().clone() };
-            self.timers.entries.borrow_mut().push(entry);
+            self.timers.add(entry);
         }
         Poll::Pending
     }
@@ -209,7 +224,7 @@ mod tests {
     #[test]
     fn tasks_run_when_woken_and_leave_when_done() {
         let (spawner, wakes) = spawner();
-        let timers = Rc::new(Timers::default());
+        let timers = Rc::new(Timers::new(Arc::new(|| ())));
         let steps = Rc::new(Cell::new(0));
         let (seen, sleep) = (steps.clone(), timers.sleep_until(Instant::now() + Duration::from_millis(5)));
         spawner.spawn(Box::pin(async move {

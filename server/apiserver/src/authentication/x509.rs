@@ -1,0 +1,126 @@
+//! Client certificates: a chain verified against `--client-ca-file`, its subject read as a user.
+
+use std::{fmt, sync::Arc};
+
+use rustls::{
+    RootCertStore,
+    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
+};
+use rustls_pki_types::{CertificateDer, UnixTime, pem::PemObject};
+use sha2::{Digest, Sha256};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::{UserInfo, user::CREDENTIAL_ID_KEY};
+
+/// Dotted form of the attribute that carries a user's uid (`1.3.6.1.4.1.57683.2`, gate
+/// AllowParsingUserUIDFromCertAuth, on).
+const UID_ATTRIBUTE: &str = "1.3.6.1.4.1.57683.2";
+
+/// Verifies client certificates and reads the user from them.
+#[derive(Debug)]
+pub struct ClientCertificates {
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
+/// Why a certificate does not authenticate, or an authority cannot be used.
+#[derive(Debug)]
+pub enum CertificateError {
+    /// The bundle holds no usable authority; why.
+    Authority(String),
+    /// The chain does not verify.
+    Verify(rustls::Error),
+    /// The certificate is malformed.
+    Malformed,
+    /// The uid attribute is there and not one non-empty text.
+    Uid,
+}
+
+impl fmt::Display for CertificateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CertificateError::Authority(why) => write!(f, "unusable certificate authority: {why}"),
+            CertificateError::Verify(error) => write!(f, "verifying the client certificate failed: {error}"),
+            CertificateError::Malformed => f.write_str("malformed client certificate"),
+            CertificateError::Uid => {
+                f.write_str("the uid attribute of the client certificate is not one non-empty text")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CertificateError {}
+
+/// A user that a certificate proves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateUser {
+    /// The user; `None` where the subject has no common name, which proves nothing.
+    pub user: Option<UserInfo>,
+    /// Seconds since the epoch at which the certificate ends.
+    pub not_after: i64,
+}
+
+impl ClientCertificates {
+    /// Trusts the authorities of a PEM bundle.
+    pub fn from_pem(bundle: &[u8]) -> Result<Self, CertificateError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(bundle) {
+            let certificate = certificate.map_err(|e| CertificateError::Authority(e.to_string()))?;
+            roots.add(certificate).map_err(|e| CertificateError::Authority(e.to_string()))?;
+        }
+        let verifier = WebPkiClientVerifier::builder_with_provider(
+            Arc::new(roots),
+            Arc::new(rustls::crypto::aws_lc_rs::default_provider()),
+        )
+        .build()
+        .map_err(|e| CertificateError::Authority(e.to_string()))?;
+        Ok(ClientCertificates { verifier })
+    }
+
+    /// Verifies a chain (the client's own certificate first) at `now` (seconds since the epoch) and reads the
+    /// user of its first certificate.
+    pub fn authenticate(
+        &self,
+        chain: &[CertificateDer<'_>],
+        now: i64,
+    ) -> Result<CertificateUser, CertificateError> {
+        let Some((own, intermediates)) = chain.split_first() else { return Err(CertificateError::Malformed) };
+        let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.max(0) as u64));
+        self.verifier.verify_client_cert(own, intermediates, time).map_err(CertificateError::Verify)?;
+        user_of(own)
+    }
+}
+
+/// Common name to user name, organizations to groups, the certificate's fingerprint to the credential.
+fn user_of(der: &[u8]) -> Result<CertificateUser, CertificateError> {
+    let (_, certificate) = X509Certificate::from_der(der).map_err(|_| CertificateError::Malformed)?;
+    let not_after = certificate.validity().not_after.timestamp();
+    let subject = certificate.subject();
+    // As Go reads a name: of several common names the last counts.
+    let name = subject.iter_common_name().last().and_then(|n| n.as_str().ok()).unwrap_or("");
+    if name.is_empty() {
+        return Ok(CertificateUser { user: None, not_after });
+    }
+    let groups = subject.iter_organization().filter_map(|o| o.as_str().ok()).map(str::to_owned).collect();
+    let mut uids = subject.iter_attributes().filter(|a| a.attr_type().to_id_string() == UID_ATTRIBUTE);
+    let uid = match (uids.next(), uids.next()) {
+        (None, _) => "",
+        (Some(uid), None) => uid.as_str().ok().filter(|uid| !uid.is_empty()).ok_or(CertificateError::Uid)?,
+        _ => return Err(CertificateError::Uid),
+    };
+    let mut credential = String::from("X509SHA256=");
+    for byte in Sha256::digest(der) {
+        credential.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or_default());
+        credential.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or_default());
+    }
+    let user = UserInfo {
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        groups,
+        extra: vec![(CREDENTIAL_ID_KEY.to_owned(), vec![credential])],
+    };
+    Ok(CertificateUser { user: Some(user.authenticated()), not_after })
+}
+
+#[cfg(test)]
+#[path = "x509_tests.rs"]
+mod tests;

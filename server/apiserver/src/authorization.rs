@@ -1,0 +1,198 @@
+//! Who may do what: the union of the modes of `--authorization-mode`.
+
+use std::fmt::Write as _;
+
+use ringbolt_machinery::{field::quote, status::Status};
+use ringbolt_protocol::request_info::{RequestInfo, Verb};
+
+use crate::authentication::{UserInfo, user::SYSTEM_PRIVILEGED};
+
+/// One value of `--authorization-mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything is allowed.
+    AlwaysAllow,
+    /// Nothing is allowed (but to `system:masters`).
+    AlwaysDeny,
+    /// Roles and bindings. Until they are served, what its bootstrap policy gives to everyone.
+    Rbac,
+    /// Kubelets. It has no opinion on anyone else, and until it is built none on them.
+    Node,
+}
+
+/// All values of `--authorization-mode` that kube-apiserver knows, in the order its messages name them.
+pub const MODE_CHOICES: [&str; 6] = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"];
+
+impl Mode {
+    /// Reads a mode; an error names what is wrong with it.
+    pub fn parse(name: &str) -> Result<Mode, String> {
+        match name {
+            "AlwaysAllow" => Ok(Mode::AlwaysAllow),
+            "AlwaysDeny" => Ok(Mode::AlwaysDeny),
+            "RBAC" => Ok(Mode::Rbac),
+            "Node" => Ok(Mode::Node),
+            "ABAC" | "Webhook" => {
+                Err(format!("authorization-mode {} is not built into Ringbolt yet", quote(name)))
+            }
+            _ => Err(format!("authorization-mode {} is not a valid mode", quote(name))),
+        }
+    }
+}
+
+/// What a mode, or all of them, come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on.
+    Allow,
+    /// No mode allows it; the reasons given, one a line.
+    NoOpinion(String),
+}
+
+/// The modes in order.
+#[derive(Clone, Debug)]
+pub struct Authorizers(Vec<Mode>);
+
+impl Authorizers {
+    /// The union of `modes`; the first that allows wins.
+    pub fn new(modes: Vec<Mode>) -> Self {
+        Authorizers(modes)
+    }
+
+    /// Decides. Allocates only to refuse.
+    pub fn authorize(&self, user: &UserInfo, info: &RequestInfo<'_>) -> Decision {
+        // Stands in front of all modes, so that no policy can lock its administrators out.
+        if user.is_in_group(SYSTEM_PRIVILEGED) {
+            return Decision::Allow;
+        }
+        let mut reasons = String::new();
+        for mode in &self.0 {
+            match mode {
+                Mode::AlwaysAllow => return Decision::Allow,
+                Mode::AlwaysDeny => {
+                    let separator = if reasons.is_empty() { "" } else { "\n" };
+                    let _ = write!(reasons, "{separator}alwaysdeny: Everything is forbidden.");
+                }
+                Mode::Rbac if is_public_info(info) => return Decision::Allow,
+                Mode::Rbac | Mode::Node => {}
+            }
+        }
+        Decision::NoOpinion(reasons)
+    }
+}
+
+/// What the bootstrap role `system:public-info-viewer` gives to everyone.
+fn is_public_info(info: &RequestInfo<'_>) -> bool {
+    !info.is_resource_request
+        && info.verb == Verb::Get
+        && matches!(info.path, "/healthz" | "/livez" | "/readyz" | "/version" | "/version/")
+}
+
+/// The 403 that names user, verb and what was asked for.
+pub fn forbidden(user: &UserInfo, info: &RequestInfo<'_>, reason: &str) -> Status {
+    let mut why = escape_html(&refusal(user, info));
+    if !reason.is_empty() {
+        let _ = write!(why, ": {reason}");
+    }
+    Status::forbidden(info.api_group, info.resource, info.name, &why)
+}
+
+fn refusal(user: &UserInfo, info: &RequestInfo<'_>) -> String {
+    let (name, verb) = (quote(&user.name), info.verb.as_str());
+    if !info.is_resource_request {
+        return format!("User {name} cannot {verb} path {}", quote(info.path));
+    }
+    let slash = if info.subresource.is_empty() { "" } else { "/" };
+    let resource = quote(&format!("{}{slash}{}", info.resource, info.subresource));
+    let group = quote(info.api_group);
+    if info.namespace.is_empty() {
+        format!("User {name} cannot {verb} resource {resource} in API group {group} at the cluster scope")
+    } else {
+        let namespace = quote(info.namespace);
+        format!(
+            "User {name} cannot {verb} resource {resource} in API group {group} in the namespace {namespace}"
+        )
+    }
+}
+
+/// Keeps a browser from reading markup in the message.
+fn escape_html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(name: &str, groups: &[&str]) -> UserInfo {
+        let groups = groups.iter().map(|g| (*g).to_owned()).collect();
+        UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
+    }
+
+    fn info<'r>(method: &str, path: &'r str) -> RequestInfo<'r> {
+        RequestInfo::new(method, path, "").expect("a well-formed path")
+    }
+
+    #[test]
+    fn decisions() {
+        let check = |modes: &[Mode], groups: &[&str], path: &str, expect: Result<(), &str>| {
+            let union = Authorizers::new(modes.to_vec());
+            let found = match union.authorize(&user("u", groups), &info("GET", path)) {
+                Decision::Allow => Ok(()),
+                Decision::NoOpinion(reason) => Err(reason),
+            };
+            assert_eq!(found, expect.map_err(str::to_owned), "{modes:?} {groups:?} {path}");
+        };
+        let rbac = [Mode::Node, Mode::Rbac];
+        check(&rbac, &["system:masters"], "/api/v1/secrets", Ok(()));
+        check(&rbac, &["system:unauthenticated"], "/healthz", Ok(()));
+        check(&rbac, &["system:authenticated"], "/version/", Ok(()));
+        check(&rbac, &["system:unauthenticated"], "/healthz/ping", Err(""));
+        check(&rbac, &["system:authenticated"], "/api/v1/secrets", Err(""));
+        check(&[Mode::AlwaysAllow], &[], "/api/v1/secrets", Ok(()));
+        check(&[Mode::AlwaysDeny], &[], "/healthz", Err("alwaysdeny: Everything is forbidden."));
+        check(&[Mode::AlwaysDeny, Mode::AlwaysAllow], &[], "/healthz", Ok(()));
+        check(&[Mode::AlwaysDeny], &["system:masters"], "/healthz", Ok(()));
+    }
+
+    #[test]
+    fn only_reads_are_public() {
+        let union = Authorizers::new(vec![Mode::Rbac]);
+        let asked = union.authorize(&user("u", &[]), &info("POST", "/healthz"));
+        assert_eq!(asked, Decision::NoOpinion(String::new()));
+    }
+
+    #[test]
+    fn messages() {
+        let check = |method: &str, path: &str, expect: &str| {
+            let status = forbidden(&user("x", &[]), &info(method, path), "");
+            assert_eq!((status.code, status.message.as_str()), (403, expect), "{method} {path}");
+        };
+        check("GET", "/y", r#"forbidden: User "x" cannot get path "/y""#);
+        check("GET", "/<y>&", r#"forbidden: User "x" cannot get path "/&lt;y&gt;&amp;""#);
+        check(
+            "GET",
+            "/api/v1/namespaces/default/configmaps",
+            r#"configmaps is forbidden: User "x" cannot list resource "configmaps" in API group "" in the namespace "default""#,
+        );
+        check(
+            "PUT",
+            "/apis/apps/v1/namespaces/d/deployments/web/status",
+            r#"deployments.apps "web" is forbidden: User "x" cannot update resource "deployments/status" in API group "apps" in the namespace "d""#,
+        );
+        check(
+            "DELETE",
+            "/api/v1/nodes",
+            r#"nodes is forbidden: User "x" cannot deletecollection resource "nodes" in API group "" at the cluster scope"#,
+        );
+    }
+
+    #[test]
+    fn modes() {
+        assert_eq!(Mode::parse("RBAC"), Ok(Mode::Rbac));
+        assert_eq!(
+            Mode::parse("rbac").expect_err("case counts"),
+            r#"authorization-mode "rbac" is not a valid mode"#
+        );
+        assert!(Mode::parse("Webhook").is_err());
+    }
+}

@@ -1,0 +1,35 @@
+//! Finds out who asks.
+
+use std::sync::Arc;
+
+use ringbolt_machinery::status::Status;
+use ringbolt_protocol::head::Version;
+
+use super::{Filter, Handler};
+use crate::{authentication::Authenticators, request::Request, response::Outcome, response_writers};
+
+/// Fills [`Request::user`], or answers 401.
+///
+/// Credentials are not taken out of the head: nothing behind this filter reads `Authorization`, and what forwards
+/// heads to other servers has a list of what it forwards.
+pub struct Authentication(pub Arc<Authenticators>);
+
+impl Filter for Authentication {
+    #[inline]
+    fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
+        let now = request.core.unix_seconds();
+        let found = self.0.authenticate(request.peer, &request.head, request.warnings, now);
+        // Connections of unknown clients do not live on in HTTP/2, where one client can do too much on one of
+        // them (CVE-2023-44487; gate UnauthenticatedHTTP2DOSMitigation, on).
+        if request.head.version == Version::Http2 && found.as_ref().is_none_or(|user| user.is_anonymous()) {
+            request.state.close.set(true);
+        }
+        match found {
+            Some(user) => next.serve(&Request { user: &user, ..request.clone() }),
+            None => {
+                let status = Status::unauthorized("Unauthorized");
+                Outcome::Ready(response_writers::error(&request.head, &status))
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The whole chain on one screen.
+
+use std::{rc::Rc, sync::Arc, time::Duration};
+
+use super::{
+    Handler, audit_init::AuditInit, authentication::Authentication, authorization::Authorization,
+    goaway::ProbabilisticGoaway, max_in_flight::MaxInFlightLimit, mux_and_discovery::MuxAndDiscoveryComplete,
+    panic_recovery::PanicRecovery, request_body::RequestBodyLimit, request_deadline::RequestDeadline,
+    request_info::WithRequestInfo, timeout::TimeoutForNonLongRunningRequests, wait_group::WaitGroup,
+    warning::WarningRecorder,
+};
+use crate::{
+    authentication::Authenticators, authorization::Authorizers, layers,
+    server::lifecycle_signals::LifecycleSignals,
+};
+
+/// What the filters are made from.
+#[derive(Clone)]
+pub struct ChainConfig {
+    /// The server's life.
+    pub signals: Arc<LifecycleSignals>,
+    /// `--goaway-chance`
+    pub goaway_chance: f64,
+    /// `--request-timeout`
+    pub request_timeout: Duration,
+    /// Who asks.
+    pub authenticators: Arc<Authenticators>,
+    /// A core's share of the limits.
+    pub max_in_flight: MaxInFlightLimit,
+    /// Who may.
+    pub authorizers: Arc<Authorizers>,
+}
+
+/// `DefaultBuildHandlerChain`: every filter of the generic server, outermost first, numbered as there. What has a
+/// number and no filter passes through until it is built.
+#[rustfmt::skip]
+pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler + 'static) -> Rc<dyn Handler> {
+    Rc::new(layers![
+        AuditInit,                                              //  1 every answer carries its Audit-ID, refusals too
+        PanicRecovery,                                          //  2 all that follows may panic and cost one request only
+        MuxAndDiscoveryComplete(config.signals.clone()),        //  3 looked at before routing, or a 404 could be a race
+        /* RequestReceivedTimestamp                                 4 the connection stamps it: a body may take its time */
+        WithRequestInfo,                                        //  5 all filters below decide by verb and path
+        /* routine                                                  6 alpha, off: a core has no goroutine to spare */
+        /* LatencyTrackers                                          7 for audit annotations: with Audit */
+        /* HTTPLogging                                              8 */
+        /* RetryAfter                                               9 with --shutdown-send-retry-after */
+        /* HSTS                                                    10 with --strict-transport-security-directives */
+        /* CacheControl                                            11 written with the common headers, in serving/headers.rs */
+        ProbabilisticGoaway::new(config.goaway_chance),         // 12 before anything refuses: refused clients spread too
+        /* WatchTerminationDuringShutdown                          13 with --shutdown-watch-termination-grace-period */
+        WaitGroup(config.signals.clone()),                      // 14 counts from here on; what is refused above needs no drain
+        RequestDeadline { maximum: config.request_timeout },    // 15 before what may wait
+        TimeoutForNonLongRunningRequests,                       // 16 the deadline just set
+        WarningRecorder,                                        // 17 authentication is the first that may warn
+        /* CORS                                                    18 with --cors-allowed-origins */
+        Authentication(config.authenticators.clone()),          // 19 who asks
+        /* Tracing                                                 20 with --tracing-config-file */
+        /* Audit                                                   21 with --audit-policy-file */
+        /* Impersonation                                           22 */
+        config.max_in_flight,                                   // 23 in the place of PriorityAndFairness until that is built
+        Authorization(config.authorizers.clone()),              // 24 may they
+        RequestBodyLimit,                                       //    what Go's handlers find when they read the body
+        => director                                             // 25
+    ])
+}

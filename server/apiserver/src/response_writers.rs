@@ -1,0 +1,154 @@
+//! Answers that say what went wrong, in the form the client asked for.
+
+use ringbolt_machinery::status::Status;
+use ringbolt_protocol::{
+    head::Head,
+    media_type::{self, Format},
+};
+
+use crate::response::{JSON, Response, TEXT};
+
+/// A failed request, as it was asked for: JSON, YAML or protobuf, indented for people.
+pub fn error(head: &Head<'_>, status: &Status) -> Response {
+    let agent = head.header("user-agent").unwrap_or_default();
+    let wanted = media_type::error_media_type(head.header("accept"), head.query(), agent);
+    let mut body = Vec::new();
+    match wanted.format {
+        Format::Json if wanted.pretty => {
+            status.encode_json(&mut body);
+            body = indent(&body);
+        }
+        Format::Json => {
+            status.encode_json(&mut body);
+            body.push(b'\n');
+        }
+        Format::Yaml => ringbolt_machinery::yaml::from_json(&json(status), &mut body),
+        Format::Protobuf => status.encode_protobuf(&mut body),
+    }
+    with_retry_after(Response::new(status.code, wanted.format.content_type(), body), status)
+}
+
+/// A failed request, in JSON whatever was asked for.
+pub fn json_status(status: &Status) -> Response {
+    let mut body = json(status);
+    body.push(b'\n');
+    with_retry_after(Response::new(status.code, JSON, body), status)
+}
+
+fn json(status: &Status) -> Vec<u8> {
+    let mut body = Vec::new();
+    status.encode_json(&mut body);
+    body
+}
+
+fn with_retry_after(mut response: Response, status: &Status) -> Response {
+    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    if seconds > 0 {
+        response.headers.push(("retry-after", seconds.to_string()));
+    }
+    response
+}
+
+/// A line of text, for what fails outside of any API: as Go's `http.Error` writes it.
+pub fn plain_error(status: u16, text: &str) -> Response {
+    let mut response = Response::new(status, TEXT, format!("{text}\n"));
+    response.headers.push(("x-content-type-options", "nosniff".to_owned()));
+    response
+}
+
+/// 503 for a path that may yet be installed.
+pub fn discovery_incomplete(head: &Head<'_>) -> Response {
+    let mut status = Status::service_unavailable(
+        "the request has been made before all known HTTP paths have been installed, please try again",
+    );
+    status.details.get_or_insert_default().retry_after_seconds = 5;
+    error(head, &status)
+}
+
+/// 429 of the limits on what is worked on at once.
+pub fn too_many_requests() -> Response {
+    let mut response = plain_error(429, "Too many requests, please try again later.");
+    response.headers.push(("retry-after", "1".to_owned()));
+    response
+}
+
+/// A 500 in plain text that quotes the target.
+pub fn internal_error(head: &Head<'_>, why: &str) -> Response {
+    let target = ringbolt_machinery::field::quote(head.target);
+    let text = format!("Internal Server Error: {target}: {why}");
+    plain_error(500, &text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+}
+
+/// Compact JSON with two blanks a level, as people's clients get it.
+fn indent(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let line = |out: &mut Vec<u8>, depth: usize| {
+        out.push(b'\n');
+        out.resize(out.len() + 2 * depth, b' ');
+    };
+    for (at, &byte) in json.iter().enumerate() {
+        if in_string {
+            out.push(byte);
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'{' | b'[' => {
+                out.push(byte);
+                if !matches!(json.get(at + 1), Some(b'}' | b']')) {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            b'}' | b']' => {
+                if !matches!(json.get(at.wrapping_sub(1)), Some(b'{' | b'[')) {
+                    depth = depth.saturating_sub(1);
+                    line(&mut out, depth);
+                }
+                out.push(byte);
+            }
+            b',' => {
+                out.push(byte);
+                line(&mut out, depth);
+            }
+            b':' => out.extend_from_slice(b": "),
+            other => {
+                in_string = other == b'"';
+                out.push(other);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indents() {
+        let check = |json: &str, expect: &str| {
+            assert_eq!(String::from_utf8(indent(json.as_bytes())).unwrap(), expect, "{json}");
+        };
+        check(
+            r#"{"kind":"Status","metadata":{},"message":"a{\"b\":[1,2]}\\","list":[1,{"x":[]}]}"#,
+            "{\n  \"kind\": \"Status\",\n  \"metadata\": {},\n  \"message\": \"a{\\\"b\\\":[1,2]}\\\\\",\n  \"list\": [\n    1,\n    {\n      \"x\": []\n    }\n  ]\n}",
+        );
+    }
+
+    #[test]
+    fn text_errors() {
+        let response = plain_error(429, "Too many requests, please try again later.");
+        assert_eq!((response.status, response.content_type), (429, "text/plain; charset=utf-8"));
+        assert_eq!(response.body.parts()[0], "Too many requests, please try again later.\n");
+        assert_eq!(response.headers, [("x-content-type-options", "nosniff".to_owned())]);
+    }
+
+    #[test]
+    fn retry_after_is_a_header_too() {
+        let response = json_status(&Status::too_many_requests("later", 7));
+        assert_eq!(response.headers, [("retry-after", "7".to_owned())]);
+    }
+}

@@ -1,0 +1,123 @@
+//! What a server is made from.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use ringbolt_engine::{EngineConfig, TlsConfig};
+use ringbolt_storage::storage::Storage;
+
+use super::{cores, lifecycle_signals::LifecycleSignals};
+use crate::{
+    authentication::Authenticators,
+    authorization::Authorizers,
+    filters::{chain::ChainConfig, max_in_flight::MaxInFlightLimit},
+};
+
+/// An address served over TLS.
+#[derive(Clone)]
+pub struct SecureServing {
+    /// Address; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// Certificates and versions.
+    pub tls: Arc<TlsConfig>,
+}
+
+/// A loopback address served without TLS, for benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InsecureBench(SocketAddr);
+
+/// An address that is not loopback was asked to be served without TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotLoopback(pub SocketAddr);
+
+impl std::fmt::Display for NotLoopback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is no loopback address: plain text is served on loopback only, for benchmarks", self.0)
+    }
+}
+
+impl std::error::Error for NotLoopback {}
+
+impl InsecureBench {
+    /// Refuses every address that others could reach.
+    pub fn new(address: SocketAddr) -> Result<Self, NotLoopback> {
+        if address.ip().is_loopback() { Ok(InsecureBench(address)) } else { Err(NotLoopback(address)) }
+    }
+
+    /// The address.
+    pub fn address(self) -> SocketAddr {
+        self.0
+    }
+}
+
+/// Everything a server needs to know.
+pub struct Config {
+    /// The store.
+    pub storage: Arc<dyn Storage>,
+    /// Where it serves.
+    pub secure_serving: SecureServing,
+    /// Where it serves without TLS.
+    pub insecure_bench: Option<InsecureBench>,
+    /// Who asks.
+    pub authenticators: Arc<Authenticators>,
+    /// Who may.
+    pub authorizers: Arc<Authorizers>,
+    /// `--max-requests-inflight`, 0 for no limit.
+    pub max_requests_inflight: u32,
+    /// `--max-mutating-requests-inflight`, 0 for no limit.
+    pub max_mutating_requests_inflight: u32,
+    /// `--request-timeout`
+    pub request_timeout: Duration,
+    /// `--shutdown-delay-duration`
+    pub shutdown_delay_duration: Duration,
+    /// `--goaway-chance`
+    pub goaway_chance: f64,
+    /// Sizes of the engine. Without cores it takes those the process may run on.
+    pub engine: EngineConfig,
+}
+
+/// A [`Config`] with nothing left to guess.
+pub struct CompletedConfig {
+    pub(super) config: Config,
+    pub(super) chain: ChainConfig,
+}
+
+impl Config {
+    /// Fills in what follows from the rest.
+    pub fn complete(mut self) -> CompletedConfig {
+        if self.engine.cores.is_empty() {
+            self.engine.cores = cores::allowed();
+        }
+        let cores = self.engine.cores.len();
+        let chain = ChainConfig {
+            signals: Arc::new(LifecycleSignals::default()),
+            goaway_chance: self.goaway_chance,
+            request_timeout: self.request_timeout,
+            authenticators: self.authenticators.clone(),
+            max_in_flight: MaxInFlightLimit::per_core(
+                self.max_requests_inflight,
+                self.max_mutating_requests_inflight,
+                cores,
+            ),
+            authorizers: self.authorizers.clone(),
+        };
+        CompletedConfig { config: self, chain }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_stays_on_loopback() {
+        let check = |address: &str, expect: bool| {
+            assert_eq!(InsecureBench::new(address.parse().unwrap()).is_ok(), expect, "{address}");
+        };
+        check("127.0.0.1:8080", true);
+        check("127.1.2.3:8080", true);
+        check("[::1]:8080", true);
+        check("0.0.0.0:8080", false);
+        check("10.0.0.1:8080", false);
+        check("[::]:8080", false);
+    }
+}

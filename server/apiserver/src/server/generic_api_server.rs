@@ -1,0 +1,213 @@
+//! The server from its configuration to its end: `new`, [`GenericApiServer::prepare_run`],
+//! [`PreparedGenericApiServer::start`], [`RunningServer::shutdown`].
+
+use std::{
+    net::SocketAddr,
+    rc::Rc,
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwap;
+use ringbolt_engine::{CoreHandle, Engine, EngineHandle, Listener, StartError};
+use ringbolt_storage::{hub::Hub, storage::Storage};
+
+use super::{
+    config::CompletedConfig,
+    delegation::{Delegated, DelegationTarget},
+    director::Director,
+    hooks::{DuplicateHook, HookContext, HookFunc, Hooks},
+    lifecycle_signals::LifecycleSignals,
+};
+use crate::{
+    authentication::UserInfo,
+    core::CoreContext,
+    filters::chain::{ChainConfig, default_build_handler_chain},
+    routes::{DuplicateRoute, RouteTable, RouteTableBuilder},
+    serving::{
+        app::{CommitWaker, ServerApp, wake_core},
+        site::Site,
+        tasks::{Spawner, Timers},
+        uploads::Uploads,
+    },
+};
+
+/// How often a shutdown looks whether the last connection is gone.
+const DRAIN_CHECK: Duration = Duration::from_millis(2);
+
+/// A server being put together.
+pub struct GenericApiServer {
+    config: CompletedConfig,
+    delegated: Delegated,
+}
+
+/// A server with all its routes.
+pub struct PreparedGenericApiServer {
+    config: CompletedConfig,
+    table: RouteTable,
+    hooks: Hooks,
+}
+
+/// A server that serves.
+pub struct RunningServer {
+    engine: EngineHandle,
+    hooks: Hooks,
+    context: HookContext,
+    failures: mpsc::Receiver<(&'static str, String)>,
+    shutdown_delay: Duration,
+    drain_timeout: Duration,
+}
+
+impl DelegationTarget for GenericApiServer {
+    fn delegate(self) -> Delegated {
+        self.delegated
+    }
+}
+
+impl GenericApiServer {
+    /// A server in front of `delegate`.
+    pub fn new(config: CompletedConfig, delegate: impl DelegationTarget) -> Self {
+        GenericApiServer { config, delegated: delegate.delegate() }
+    }
+
+    /// Where routes are installed.
+    pub fn routes(&mut self) -> &mut RouteTableBuilder {
+        &mut self.delegated.routes
+    }
+
+    /// Its life.
+    pub fn signals(&self) -> &Arc<LifecycleSignals> {
+        &self.config.chain.signals
+    }
+
+    /// The store.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.config.config.storage
+    }
+
+    /// Adds a hook that runs once the server listens; it is a health check until and after it has run.
+    pub fn add_post_start_hook(&mut self, name: &'static str, run: HookFunc) -> Result<(), DuplicateHook> {
+        self.delegated.hooks.add_post_start(name, run)
+    }
+
+    /// Adds a hook that runs when the server is told to stop.
+    pub fn add_pre_shutdown_hook(&mut self, name: &'static str, run: HookFunc) -> Result<(), DuplicateHook> {
+        self.delegated.hooks.add_pre_shutdown(name, run)
+    }
+
+    /// Installs the paths that need to know all others, and closes the route table.
+    pub fn prepare_run(self) -> Result<PreparedGenericApiServer, DuplicateRoute> {
+        let GenericApiServer { config, delegated: Delegated { routes, hooks } } = self;
+        Ok(PreparedGenericApiServer { table: routes.build()?, config, hooks })
+    }
+}
+
+impl PreparedGenericApiServer {
+    /// Opens the listeners, starts the cores and the post-start hooks.
+    pub fn start(self) -> Result<RunningServer, StartError> {
+        let PreparedGenericApiServer { config: CompletedConfig { config, chain }, table, mut hooks } = self;
+        let mut listeners = vec![Listener {
+            addr: config.secure_serving.address,
+            tls: Some(config.secure_serving.tls),
+            id: 0,
+        }];
+        if let Some(bench) = config.insecure_bench {
+            listeners.push(Listener { addr: bench.address(), tls: None, id: 1 });
+        }
+        let context = HookContext { storage: config.storage.clone(), signals: chain.signals.clone() };
+        let shared = Shared {
+            table: Arc::new(ArcSwap::from_pointee(table)),
+            chain,
+            storage: config.storage,
+            uploads: Arc::default(),
+        };
+        // All paths are on the table before the first connection can be.
+        context.signals.mux_and_discovery_complete.signal();
+        let engine = Engine::start(config.engine, listeners, move |handle| shared.app(&handle))?;
+        let (failed, failures) = mpsc::channel();
+        let report = move |hook, why| drop(failed.send((hook, why)));
+        hooks
+            .run_post_start(&context, &report)
+            .unwrap_or_else(|error| report("start of post-start hooks", error.to_string()));
+        Ok(RunningServer {
+            engine,
+            hooks,
+            context,
+            failures,
+            shutdown_delay: config.shutdown_delay_duration,
+            drain_timeout: config.request_timeout,
+        })
+    }
+}
+
+/// What every core's application is made from.
+struct Shared {
+    table: Arc<ArcSwap<RouteTable>>,
+    chain: ChainConfig,
+    storage: Arc<dyn Storage>,
+    uploads: Arc<Uploads>,
+}
+
+impl Shared {
+    fn app(&self, handle: &CoreHandle) -> ServerApp {
+        let wake = wake_core(handle);
+        let (spawner, timers) = (Spawner::new(wake.clone()), Rc::new(Timers::new(wake.clone())));
+        // Listens before the hub looks, so that no commit falls in between.
+        self.storage.add_listener(Arc::new(CommitWaker(wake)));
+        let hub = Hub::new(self.storage.clone());
+        let core =
+            CoreContext::new(handle.index(), self.storage.clone(), hub, spawner.clone(), timers.clone());
+        let site = Site {
+            core,
+            chain: default_build_handler_chain(&self.chain, Director(self.table.clone())),
+            uploads: self.uploads.clone(),
+            request_timeout: self.chain.request_timeout,
+            nobody: UserInfo::anonymous(),
+            draining: false.into(),
+        };
+        ServerApp::new(Rc::new(site), spawner, timers)
+    }
+}
+
+impl RunningServer {
+    /// The address served over TLS, and the one without.
+    pub fn addresses(&self) -> (SocketAddr, Option<SocketAddr>) {
+        let addresses = self.engine.addresses();
+        (addresses[0], addresses.get(1).copied())
+    }
+
+    /// Its life.
+    pub fn signals(&self) -> &Arc<LifecycleSignals> {
+        &self.context.signals
+    }
+
+    /// The first hook that failed, if one has.
+    pub fn failed_hook(&self) -> Option<(&'static str, String)> {
+        self.failures.try_recv().ok()
+    }
+
+    /// Ends the server in good order: unready first, then deaf, then done with what was asked before.
+    pub fn shutdown(mut self) {
+        let signals = self.context.signals.clone();
+        let begun = Instant::now();
+        signals.shutdown_initiated.signal();
+        self.hooks.run_pre_shutdown(&self.context);
+        signals.pre_shutdown_hooks_stopped.signal();
+        std::thread::sleep(self.shutdown_delay.saturating_sub(begun.elapsed()));
+        signals.after_shutdown_delay_duration.signal();
+        signals.not_accepting_new_request.signal();
+        self.engine.drain();
+        signals.http_server_stopped_listening.signal();
+        let until = Instant::now() + self.drain_timeout;
+        while self.engine.open_connections() > 0 && Instant::now() < until {
+            std::thread::sleep(DRAIN_CHECK);
+        }
+        let left = self.engine.open_connections();
+        if left > 0 {
+            tracing::warn!(connections = left, "not drained in time");
+        }
+        signals.in_flight_requests_drained.signal();
+        self.engine.stop();
+        self.engine.join();
+    }
+}

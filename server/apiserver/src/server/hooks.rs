@@ -1,0 +1,109 @@
+//! Post-start and pre-shutdown hooks. Each post-start hook is a health check by its name.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use ringbolt_storage::storage::Storage;
+
+use super::lifecycle_signals::LifecycleSignals;
+
+/// What a hook works with.
+#[derive(Clone)]
+pub struct HookContext {
+    /// The store.
+    pub storage: Arc<dyn Storage>,
+    /// The server's life: a hook that goes on ends with [`LifecycleSignals::shutdown_initiated`].
+    pub signals: Arc<LifecycleSignals>,
+}
+
+/// Runs once, on a thread of its own. An error ends the server.
+pub type HookFunc = Box<dyn FnOnce(&HookContext) -> Result<(), String> + Send>;
+
+/// A hook that runs when the server listens.
+pub struct PostStartHook {
+    /// Name, as `poststarthook/NAME` shows it.
+    pub name: &'static str,
+    /// Whether it has run.
+    pub done: Arc<AtomicBool>,
+    run: HookFunc,
+}
+
+/// A hook that runs between the first signal and the last request.
+pub struct PreShutdownHook {
+    /// Name.
+    pub name: &'static str,
+    run: HookFunc,
+}
+
+/// All hooks of a server and of those it delegates to, in the order they were added.
+#[derive(Default)]
+pub struct Hooks {
+    post_start: Vec<PostStartHook>,
+    pre_shutdown: Vec<PreShutdownHook>,
+}
+
+/// A name that two hooks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DuplicateHook(pub &'static str);
+
+impl std::fmt::Display for DuplicateHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the hook {} is registered twice", self.0)
+    }
+}
+
+impl std::error::Error for DuplicateHook {}
+
+impl Hooks {
+    /// Adds a post-start hook.
+    pub fn add_post_start(&mut self, name: &'static str, run: HookFunc) -> Result<(), DuplicateHook> {
+        if self.post_start.iter().any(|hook| hook.name == name) {
+            return Err(DuplicateHook(name));
+        }
+        self.post_start.push(PostStartHook { name, done: Arc::default(), run });
+        Ok(())
+    }
+
+    /// Adds a pre-shutdown hook.
+    pub fn add_pre_shutdown(&mut self, name: &'static str, run: HookFunc) -> Result<(), DuplicateHook> {
+        if self.pre_shutdown.iter().any(|hook| hook.name == name) {
+            return Err(DuplicateHook(name));
+        }
+        self.pre_shutdown.push(PreShutdownHook { name, run });
+        Ok(())
+    }
+
+    /// Name and state of every post-start hook: the health checks.
+    pub fn checks(&self) -> impl Iterator<Item = (&'static str, Arc<AtomicBool>)> {
+        self.post_start.iter().map(|hook| (hook.name, hook.done.clone()))
+    }
+
+    /// Starts every post-start hook on a thread of its own. `failed` hears of errors.
+    pub fn run_post_start(
+        &mut self,
+        context: &HookContext,
+        failed: &(impl Fn(&'static str, String) + Clone + Send + 'static),
+    ) -> std::io::Result<()> {
+        for PostStartHook { name, done, run } in self.post_start.drain(..) {
+            let (context, failed) = (context.clone(), failed.clone());
+            std::thread::Builder::new().name(format!("hook-{name}").chars().take(15).collect()).spawn(
+                move || match run(&context) {
+                    Ok(()) => done.store(true, Ordering::SeqCst),
+                    Err(why) => failed(name, why),
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Runs every pre-shutdown hook, one after the other; errors are logged.
+    pub fn run_pre_shutdown(&mut self, context: &HookContext) {
+        for PreShutdownHook { name, run } in self.pre_shutdown.drain(..) {
+            if let Err(error) = run(context) {
+                tracing::error!(hook = name, %error, "pre-shutdown hook failed");
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The server as a whole: configuration, delegation, hooks, life.
+
+pub mod config;
+pub mod cores;
+pub mod delegation;
+pub mod director;
+pub mod generic_api_server;
+pub mod hooks;
+pub mod lifecycle_signals;
+
+pub use self::{
+    config::{CompletedConfig, Config, InsecureBench, SecureServing},
+    delegation::{DelegationTarget, NotFound},
+    generic_api_server::{GenericApiServer, PreparedGenericApiServer, RunningServer},
+};

@@ -1,0 +1,430 @@
+//! The requests of one connection: bodies being collected, answers that wait, bodies that come in parts.
+//!
+//! A request whose answer is ready at once never enters the table of slots: it runs on the connection's spare
+//! [`RequestState`], borrows its head from the receive buffer, and allocates nothing.
+
+use std::{
+    future::Future,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use ringbolt_engine::{ConnId, CoreHandle};
+use ringbolt_protocol::{
+    exchange::{Handler, Responder, StreamId},
+    head::{BodyLength, Head, HeadBuf},
+    request_info::RequestInfo,
+};
+use slab::Slab;
+
+use super::{
+    headers::{self, Extent},
+    site::Site,
+    uploads::{Room, Share},
+    wakes::Wakes,
+};
+use crate::{
+    authentication::Peer,
+    filters::{panic_recovery, timeout},
+    limits,
+    request::{Request, RequestState},
+    response::{Outcome, Response, StreamSource, StreamState},
+    response_writers,
+};
+
+/// The requests of one connection.
+pub struct Exchanges {
+    site: Rc<Site>,
+    peer: Peer,
+    target: Option<(CoreHandle, ConnId)>,
+    slots: Slab<Slot>,
+    spare: RequestState,
+    wakes: Wakes,
+    /// A sender waits for upload memory.
+    stalled: bool,
+    /// Heads so far.
+    requests: u64,
+}
+
+/// A request that is not answered in full yet.
+struct Slot {
+    stream: StreamId,
+    state: RequestState,
+    phase: Phase,
+    /// When something must be done although nothing happens.
+    due: Option<Instant>,
+}
+
+enum Phase {
+    /// The body is on its way.
+    Upload(Box<Upload>),
+    /// The answer waits.
+    Task(Pin<Box<dyn Future<Output = Response>>>),
+    /// The answer's body comes in parts. `full`: there is more, but no room.
+    Stream { source: Box<dyn StreamSource>, full: bool },
+}
+
+/// A body on its way in.
+struct Upload {
+    head: HeadBuf,
+    received: Instant,
+    body: Vec<u8>,
+    share: Share,
+    /// Bytes not given back to flow control yet.
+    owed: usize,
+}
+
+impl Exchanges {
+    /// No requests yet. `target` is what wakes the connection; without one nothing is ever woken (tests).
+    pub fn new(site: Rc<Site>, peer: Peer, target: Option<(CoreHandle, ConnId)>) -> Self {
+        let wakes = Wakes::new(target.clone());
+        Exchanges {
+            site,
+            peer,
+            target,
+            slots: Slab::new(),
+            spare: RequestState::default(),
+            wakes,
+            stalled: false,
+            requests: 0,
+        }
+    }
+
+    /// Requests whose head has come.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Requests that are not answered in full.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Runs whatever was woken, and lets senders go on that upload memory was given back for.
+    pub fn woken(&mut self, responder: &mut dyn Responder) {
+        if self.stalled && self.site.uploads.has_room() {
+            self.pay(responder);
+        }
+        let woken = self.wakes.take();
+        if woken.is_empty() {
+            return;
+        }
+        self.each_slot(|this, slot| {
+            if woken.contains(slot) {
+                this.poll(responder, slot, false);
+            }
+        });
+    }
+
+    /// Lets streams go on that had no room. Answers whether any sent something.
+    pub fn refill(&mut self, responder: &mut dyn Responder) -> bool {
+        let mut sent = false;
+        self.each_slot(|this, slot| {
+            if matches!(this.slots[slot].phase, Phase::Stream { full: true, .. }) {
+                sent |= this.poll(responder, slot, false);
+            }
+        });
+        sent
+    }
+
+    /// The next time [`Exchanges::expire`] has something to do.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.slots.iter().filter_map(|(_, slot)| slot.due).min()
+    }
+
+    /// Does what is due.
+    pub fn expire(&mut self, responder: &mut dyn Responder, now: Instant) {
+        self.each_slot(|this, slot| {
+            if this.slots[slot].due.is_some_and(|due| due <= now) {
+                this.due(responder, slot, now);
+            }
+        });
+    }
+
+    /// The server goes down: watches end in good order, all else runs to its end.
+    pub fn end_watches(&mut self, responder: &mut dyn Responder) {
+        self.each_slot(|this, slot| {
+            if let Phase::Stream { source, .. } = &this.slots[slot].phase
+                && source.is_watch()
+            {
+                responder.finish(this.slots[slot].stream);
+                this.slots.remove(slot);
+            }
+        });
+    }
+
+    /// Slots may go while they are walked; none come.
+    fn each_slot(&mut self, mut visit: impl FnMut(&mut Self, usize)) {
+        for slot in 0..self.slots.capacity() {
+            if self.slots.is_empty() {
+                return;
+            }
+            if self.slots.contains(slot) {
+                visit(self, slot);
+            }
+        }
+    }
+
+    fn slot_of(&self, stream: StreamId) -> Option<usize> {
+        // At most a hundred by the stream limit, in one run of memory.
+        self.slots.iter().find(|(_, slot)| slot.stream == stream).map(|(index, _)| index)
+    }
+
+    /// Runs the chain on the spare state and sees to what comes out of it.
+    fn run(
+        &mut self,
+        responder: &mut dyn Responder,
+        stream: StreamId,
+        head: Head<'_>,
+        body: Bytes,
+        received: Instant,
+    ) {
+        let state = &self.spare;
+        let request = Request {
+            head,
+            info: RequestInfo::default(),
+            body,
+            user: &self.site.nobody,
+            received,
+            deadline: None,
+            core: &self.site.core,
+            warnings: &state.warnings,
+            peer: &self.peer,
+            state,
+        };
+        match self.site.chain.serve(&request) {
+            Outcome::Ready(response) => {
+                headers::send(&self.site.core, responder, stream, state, &response, Extent::Whole);
+                self.spare.reset();
+            }
+            Outcome::Task(task) => {
+                let state = mem::take(&mut self.spare);
+                let due = state.deadline.get();
+                let slot = self.slots.insert(Slot { stream, state, phase: Phase::Task(task), due });
+                self.poll(responder, slot, false);
+            }
+            Outcome::Stream(response, source) => {
+                headers::send(&self.site.core, responder, stream, state, &response, Extent::Head);
+                if source.is_watch() && self.site.draining.get() {
+                    responder.finish(stream);
+                    self.spare.reset();
+                    return;
+                }
+                let state = mem::take(&mut self.spare);
+                let phase = Phase::Stream { source, full: false };
+                let slot = self.slots.insert(Slot { stream, state, phase, due: None });
+                self.poll(responder, slot, false);
+            }
+        }
+    }
+
+    /// Polls a task or a stream; `even_without_room` for streams whose time has come. Answers whether something
+    /// was sent. The slot may be gone afterwards.
+    fn poll(&mut self, responder: &mut dyn Responder, index: usize, even_without_room: bool) -> bool {
+        let waker = self.wakes.waker(index);
+        let Slot { stream, state, phase, due } = &mut self.slots[index];
+        let stream = *stream;
+        if !responder.is_open(stream) {
+            self.slots.remove(index);
+            return false;
+        }
+        match phase {
+            Phase::Upload(_) => false,
+            Phase::Task(task) => {
+                let mut context = Context::from_waker(&waker);
+                let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut context)));
+                let response = match polled {
+                    Ok(Poll::Pending) => return false,
+                    Ok(Poll::Ready(response)) => response,
+                    Err(_) => {
+                        tracing::error!("apiserver panic'd");
+                        panic_recovery::response()
+                    }
+                };
+                headers::send(&self.site.core, responder, stream, state, &response, Extent::Whole);
+                self.slots.remove(index);
+                true
+            }
+            Phase::Stream { source, full } => {
+                let room = limits::STREAM_QUEUE_BYTES.saturating_sub(responder.queued(stream));
+                // Half of it at least, so that parts do not become tiny.
+                if room < limits::STREAM_QUEUE_BYTES / 2 && !even_without_room {
+                    *full = true;
+                    return false;
+                }
+                let mut sent = false;
+                let polled = catch_unwind(AssertUnwindSafe(|| {
+                    source.poll(&waker, room, &mut |part| {
+                        sent |= !part.is_empty();
+                        responder.send(stream, part);
+                    })
+                }));
+                match polled {
+                    Ok(StreamState::Pending) => *full = false,
+                    Ok(StreamState::Full) => *full = true,
+                    Ok(StreamState::End) => {
+                        responder.finish(stream);
+                        self.slots.remove(index);
+                        return sent;
+                    }
+                    Ok(StreamState::Abort) | Err(_) => {
+                        if polled.is_err() {
+                            tracing::error!("apiserver panic'd");
+                        }
+                        responder.abort(stream);
+                        self.slots.remove(index);
+                        return sent;
+                    }
+                }
+                let limit = if source.is_watch() { None } else { state.deadline.get() };
+                *due = [source.deadline(), source.next_tick(), limit].into_iter().flatten().min();
+                sent
+            }
+        }
+    }
+
+    /// The time of a slot has come.
+    fn due(&mut self, responder: &mut dyn Responder, index: usize, now: Instant) {
+        let slot = &mut self.slots[index];
+        let stream = slot.stream;
+        match &slot.phase {
+            Phase::Stream { source, .. } => {
+                if !source.is_watch() && slot.state.deadline.get().is_some_and(|deadline| deadline <= now) {
+                    responder.abort(stream);
+                    self.slots.remove(index);
+                } else {
+                    self.poll(responder, index, true);
+                }
+            }
+            Phase::Task(_) => {
+                // What it has submitted goes on; only the answer to it is lost.
+                let response = timeout::response();
+                headers::send(&self.site.core, responder, stream, &slot.state, &response, Extent::Whole);
+                self.slots.remove(index);
+            }
+            Phase::Upload(_) => {
+                let response = timeout::response().closing();
+                headers::send(&self.site.core, responder, stream, &slot.state, &response, Extent::Whole);
+                self.slots.remove(index);
+            }
+        }
+    }
+
+    /// Gives back to flow control what is owed to stopped senders.
+    fn pay(&mut self, responder: &mut dyn Responder) {
+        self.stalled = false;
+        for (_, slot) in &mut self.slots {
+            if let Phase::Upload(upload) = &mut slot.phase
+                && upload.owed > 0
+            {
+                responder.consumed(slot.stream, mem::take(&mut upload.owed));
+            }
+        }
+    }
+
+    /// Takes an upload out of its slot and makes its state the spare one.
+    fn take_upload(&mut self, index: usize) -> Option<(StreamId, Upload)> {
+        if !matches!(self.slots[index].phase, Phase::Upload(_)) {
+            return None;
+        }
+        let slot = self.slots.remove(index);
+        self.spare = slot.state;
+        match slot.phase {
+            Phase::Upload(upload) => Some((slot.stream, *upload)),
+            Phase::Task(_) | Phase::Stream { .. } => None,
+        }
+    }
+}
+
+impl Handler for Exchanges {
+    fn request(&mut self, responder: &mut dyn Responder, stream: StreamId, head: Head<'_>) {
+        let received = Instant::now();
+        self.requests += 1;
+        let length = match head.body {
+            BodyLength::None => return self.run(responder, stream, head, Bytes::new(), received),
+            BodyLength::Exact(length) if length > limits::REQUEST_BODY as u64 => {
+                // The answer does not depend on what follows; that is dropped as it comes.
+                self.spare.body_too_large.set(true);
+                return self.run(responder, stream, head, Bytes::new(), received);
+            }
+            BodyLength::Exact(length) => (length as usize).min(limits::BODY_FIRST_BYTES),
+            BodyLength::Unknown => limits::BODY_FIRST_BYTES,
+        };
+        let mut copy = HeadBuf::default();
+        copy.assign(&head);
+        let upload = Upload {
+            head: copy,
+            received,
+            body: Vec::with_capacity(length),
+            share: Share::new(&self.site.uploads),
+            owed: 0,
+        };
+        self.slots.insert(Slot {
+            stream,
+            state: mem::take(&mut self.spare),
+            phase: Phase::Upload(Box::new(upload)),
+            due: received.checked_add(self.site.request_timeout),
+        });
+    }
+
+    fn data(&mut self, responder: &mut dyn Responder, stream: StreamId, bytes: &[u8]) {
+        let Some(index) = self.slot_of(stream) else { return responder.consumed(stream, bytes.len()) };
+        let Phase::Upload(upload) = &mut self.slots[index].phase else {
+            return responder.consumed(stream, bytes.len());
+        };
+        let too_large = upload.body.len() + bytes.len() > limits::REQUEST_BODY;
+        let room = if too_large { Room::None } else { upload.share.grow(bytes.len()) };
+        match room {
+            Room::Free => {
+                upload.body.extend_from_slice(bytes);
+                responder.consumed(stream, bytes.len());
+            }
+            Room::Tight => {
+                upload.body.extend_from_slice(bytes);
+                upload.owed += bytes.len();
+                self.stalled = true;
+                if let Some((core, connection)) = &self.target {
+                    self.site.uploads.wait(core, *connection);
+                }
+            }
+            Room::None => {
+                let Some((stream, upload)) = self.take_upload(index) else { return };
+                if too_large {
+                    self.spare.body_too_large.set(true);
+                    self.run(responder, stream, upload.head.head(), Bytes::new(), upload.received);
+                } else {
+                    let response = response_writers::too_many_requests();
+                    headers::send(&self.site.core, responder, stream, &self.spare, &response, Extent::Whole);
+                    self.spare.reset();
+                }
+                responder.consumed(stream, upload.owed + bytes.len());
+            }
+        }
+    }
+
+    fn end(&mut self, responder: &mut dyn Responder, stream: StreamId) {
+        let Some(index) = self.slot_of(stream) else { return };
+        let Some((stream, upload)) = self.take_upload(index) else { return };
+        // The share is held until the inline part of the handler has run; what it keeps of the body is its own.
+        let Upload { head, received, body, share, owed } = upload;
+        responder.consumed(stream, owed);
+        self.run(responder, stream, head.head(), Bytes::from(body), received);
+        drop(share);
+    }
+
+    fn reset(&mut self, stream: StreamId) {
+        if let Some(index) = self.slot_of(stream) {
+            self.slots.remove(index);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The headers every answer carries, put together without allocation.
+
+use ringbolt_protocol::exchange::{Responder, StreamId};
+
+use crate::{core::CoreContext, filters::warning, limits, request::RequestState, response::Response};
+
+/// Name and value as the protocol takes them.
+type Header<'a> = (&'a str, &'a [u8]);
+
+/// Headers on the stack; on the heap only where there are many.
+struct Headers<'a> {
+    inline: [Header<'a>; limits::HEADERS_INLINE],
+    len: usize,
+    spilled: Vec<Header<'a>>,
+}
+
+impl<'a> Headers<'a> {
+    fn new() -> Self {
+        Headers { inline: [("", b""); limits::HEADERS_INLINE], len: 0, spilled: Vec::new() }
+    }
+
+    fn push(&mut self, name: &'a str, value: &'a [u8]) {
+        if self.spilled.is_empty() && self.len < self.inline.len() {
+            self.inline[self.len] = (name, value);
+            self.len += 1;
+            return;
+        }
+        if self.spilled.is_empty() {
+            self.spilled.extend_from_slice(&self.inline);
+        }
+        self.spilled.push((name, value));
+    }
+
+    fn as_slice(&self) -> &[Header<'a>] {
+        if self.spilled.is_empty() { &self.inline[..self.len] } else { &self.spilled }
+    }
+}
+
+/// How much of a response goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// The head; parts follow.
+    Head,
+}
+
+/// Sends a response, or its head, with the common headers around what the handler set.
+pub fn send(
+    core: &CoreContext,
+    responder: &mut dyn Responder,
+    stream: StreamId,
+    state: &RequestState,
+    response: &Response,
+    extent: Extent,
+) {
+    let date = core.http_date();
+    let audit_id = state.audit_id.borrow();
+    let warnings = state.warnings.borrow();
+    let warnings = if warnings.is_empty() { Vec::new() } else { warning::headers(&warnings) };
+    let mut headers = Headers::new();
+    if !audit_id.as_bytes().is_empty() {
+        headers.push("audit-id", audit_id.as_bytes());
+    }
+    // A handler that sets its own (hashed OpenAPI documents) keeps it.
+    if !response.headers.iter().any(|(name, _)| *name == "cache-control") {
+        headers.push("cache-control", b"no-cache, private");
+    }
+    if !response.content_type.is_empty() {
+        headers.push("content-type", response.content_type.as_bytes());
+    }
+    headers.push("date", &date);
+    for (name, value) in &response.headers {
+        headers.push(name, value.as_bytes());
+    }
+    for warning in &warnings {
+        headers.push("warning", warning.as_bytes());
+    }
+    if response.close || state.close.get() {
+        responder.close_after(stream);
+    }
+    match extent {
+        Extent::Whole => {
+            responder.respond(stream, response.status, headers.as_slice(), response.body.parts());
+        }
+        Extent::Head => responder.start(stream, response.status, headers.as_slice()),
+    }
+}

@@ -1,0 +1,22 @@
+//! What all connections of a core share.
+
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+
+use super::uploads::Uploads;
+use crate::{authentication::UserInfo, core::CoreContext, filters::Handler};
+
+/// The place a connection lives in.
+pub struct Site {
+    /// The core.
+    pub core: CoreContext,
+    /// The whole chain, its type erased once.
+    pub chain: Rc<dyn Handler>,
+    /// Memory of bodies on their way in, shared by all cores.
+    pub uploads: Arc<Uploads>,
+    /// `--request-timeout`: how long a body may take.
+    pub request_timeout: Duration,
+    /// Who asks before authentication has looked.
+    pub nobody: UserInfo,
+    /// The server is going down: watches end.
+    pub draining: Cell<bool>,
+}
