@@ -6,6 +6,9 @@ use bytes::Bytes;
 use ringbolt_protocol::media_type::{Format, MediaType};
 use sha2::{Digest, Sha512};
 
+/// The first member behind kind and apiVersion.
+const MEMBERS: &[u8] = b"\"metadata\"";
+
 /// A discovery document. `T` says what it is about.
 pub(super) struct Document<T> {
     pub(super) about: T,
@@ -55,11 +58,14 @@ impl<T: Encode> Document<T> {
         self.json.get_or_init(|| self.about.json(false).into())
     }
 
-    /// The quoted entity tag, the same for every form: SHA-512 over the compact JSON.
+    /// The quoted entity tag, the same for every form: SHA-512 over the compact JSON without kind and apiVersion,
+    /// which is how the real server computes it (a client that moves over keeps what it has cached).
     pub(super) fn etag(&self) -> &str {
         self.etag.get_or_init(|| {
             let json = self.compact();
-            let digest = Sha512::digest(json.trim_ascii_end());
+            let members = json.windows(MEMBERS.len()).position(|w| w == MEMBERS).unwrap_or(1);
+            let digest =
+                Sha512::new().chain_update(b"{").chain_update(json[members..].trim_ascii_end()).finalize();
             let mut etag = String::with_capacity(2 + 2 * digest.len());
             etag.push('"');
             for byte in digest {

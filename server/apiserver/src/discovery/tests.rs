@@ -129,6 +129,12 @@ fn equals_the_recorded_documents() {
     let Discovery { core, groups, server_address } = discovery();
     check("api.json", text(&Versions { versions: vec!["v1"], server_address }));
     check("aggregated_api.json", text(&GroupDiscoveryList(core.clone())));
+    // What the server that the documents come from sent along.
+    assert_eq!(
+        Document::new(GroupDiscoveryList(core.clone())).etag(),
+        "\"4D7E1BED90B364BC86049DD9E636494980AEF65B7F8CFAA267616FA062B514A8A3CC2C2851CC9337B8D28B4C80960E2353DE5E0B1\
+         52E87CC223E02EA3C5C37AC\""
+    );
     assert_eq!(
         text(&Groups(groups.clone())).trim_end(),
         without_groups_not_yet_served(read("apis.json"), "\"name\":\"")

@@ -1,0 +1,118 @@
+//! `/version`: which release of Kubernetes the server stands for.
+
+use bytes::Bytes;
+
+use crate::{
+    request::Request,
+    response::{JSON, Outcome, Response},
+    response_writers,
+    routes::RouteTableBuilder,
+};
+use ringbolt_machinery::status::{Details, Reason, Status};
+
+/// Major version.
+pub const MAJOR: &str = "1";
+/// Minor version.
+pub const MINOR: &str = "37";
+/// The oldest minor version whose API this release still serves.
+pub const MIN_COMPATIBILITY_MINOR: &str = "36";
+/// Full version. Clients parse it as a semantic version; what follows the `+` is build metadata to them.
+pub const GIT_VERSION: &str = concat!("v1.37.2+ringbolt.", env!("CARGO_PKG_VERSION"));
+/// `goVersion` says what built the server; clients only show it.
+pub const COMPILER: &str = "rustc";
+/// Date of the build in RFC 3339; builds are reproducible, so it is the epoch.
+pub const BUILD_DATE: &str = "1970-01-01T00:00:00Z";
+
+/// Operating system and processor architecture by their Go names.
+pub fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
+}
+
+/// The Rust release, where `goVersion` stands.
+pub fn language_version() -> String {
+    format!("rust{}", env!("CARGO_PKG_RUST_VERSION"))
+}
+
+/// The document: `version.Info`, indented.
+fn document() -> String {
+    let fields = [
+        ("major", MAJOR.to_owned()),
+        ("minor", MINOR.to_owned()),
+        ("emulationMajor", MAJOR.to_owned()),
+        ("emulationMinor", MINOR.to_owned()),
+        ("minCompatibilityMajor", MAJOR.to_owned()),
+        ("minCompatibilityMinor", MIN_COMPATIBILITY_MINOR.to_owned()),
+        ("gitVersion", GIT_VERSION.to_owned()),
+        ("gitCommit", String::new()),
+        ("gitTreeState", String::new()),
+        ("buildDate", BUILD_DATE.to_owned()),
+        ("goVersion", language_version()),
+        ("compiler", COMPILER.to_owned()),
+        ("platform", platform()),
+    ];
+    let lines: Vec<String> = fields.iter().map(|(key, value)| format!("  \"{key}\": \"{value}\"")).collect();
+    format!("{{\n{}\n}}", lines.join(",\n"))
+}
+
+/// Puts `/version` on the route table.
+pub fn install(routes: &mut RouteTableBuilder) {
+    let document = Bytes::from(document());
+    let slashed = document.clone();
+    // An API of its own in the real server: `/version` is in no list of paths' way, `/version/x` gets a Status.
+    routes.root("/version");
+    routes.unlisted_path("/version/", move |request| serve(request, &slashed));
+    routes.path("/version", move |request| serve(request, &document));
+}
+
+fn serve(request: &Request<'_>, document: &Bytes) -> Outcome {
+    let refused = |status: &Status| Outcome::Ready(response_writers::error(&request.head, status));
+    if request.head.method != "GET" {
+        return refused(&Status::method_not_allowed());
+    }
+    let accept = request.head.header("accept").and_then(|a| std::str::from_utf8(a).ok()).unwrap_or("");
+    if !accepts_json(accept) {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        let mut status = Status::failure(406, Reason::NotAcceptable, message);
+        status.details = Some(Box::new(Details::default()));
+        return refused(&status);
+    }
+    Outcome::Ready(Response::new(200, JSON, document.clone()))
+}
+
+/// Whether bare JSON or everything is among the types asked for.
+fn accepts_json(accept: &str) -> bool {
+    let bare = |clause: &str| matches!(clause.split(';').next().unwrap_or("").trim(), JSON | "*/*");
+    accept.is_empty() || accept.split(',').any(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn document_has_all_fields() {
+        let document = document();
+        assert!(
+            document
+                .starts_with("{\n  \"major\": \"1\",\n  \"minor\": \"37\",\n  \"emulationMajor\": \"1\",")
+        );
+        assert!(document.contains("\n  \"gitVersion\": \"v1.37.2+ringbolt."));
+        assert!(document.ends_with("\"\n}"));
+        assert_eq!(document.matches("\": \"").count(), 13);
+    }
+
+    #[test]
+    fn accepts() {
+        let check = |accept: &str, expect: bool| assert_eq!(accepts_json(accept), expect, "{accept}");
+        check("", true);
+        check("*/*", true);
+        check("application/yaml, application/json;q=0.1", true);
+        check("application/yaml", false);
+        check("application/*", false);
+    }
+}
