@@ -1,0 +1,135 @@
+//! Table tests of the three patch types.
+
+use bumpalo::Bump;
+
+use super::*;
+use crate::{json, schema::Schema, value::Value};
+
+fn tree<'a>(arena: &'a Bump, text: &str) -> Value<'a> {
+    json::decode_untyped(arena, arena.alloc_slice_copy(text.as_bytes())).unwrap()
+}
+
+fn text(value: &Value<'_>) -> String {
+    let mut out = Vec::new();
+    json::encode_untyped(value, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+fn check_merge(target: &str, patch: &str, want: &str) {
+    let arena = Bump::new();
+    let mut object = tree(&arena, target);
+    apply_merge(&arena, &mut object, &tree(&arena, patch)).unwrap();
+    assert_eq!(text(&object), want, "{target} + {patch}");
+}
+
+#[test]
+fn merge_patches() {
+    check_merge(r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#);
+    check_merge(r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#);
+    check_merge(r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#);
+    check_merge(r#"{"a":[1]}"#, r#"{"a":{"b":{"c":null}}}"#, r#"{"a":{"b":{}}}"#);
+    let arena = Bump::new();
+    let refused = apply_merge(&arena, &mut tree(&arena, "{}"), &Value::Null).unwrap_err();
+    assert_eq!(refused.into_status().code, 400);
+}
+
+fn json_patch(target: &str, patch: &str) -> Result<String, PatchError> {
+    let arena = Bump::new();
+    let mut object = tree(&arena, target);
+    apply_json(&arena, &mut object, &tree(&arena, patch))?;
+    Ok(text(&object))
+}
+
+#[test]
+fn json_patches() {
+    let check = |target: &str, patch: &str, want: &str| {
+        assert_eq!(json_patch(target, patch).unwrap(), want, "{target} + {patch}");
+    };
+    check(r#"{"a":[1,2]}"#, r#"[{"op":"add","path":"/a/1","value":9}]"#, r#"{"a":[1,9,2]}"#);
+    check(r#"{"a":[1,2]}"#, r#"[{"op":"add","path":"/a/-","value":3}]"#, r#"{"a":[1,2,3]}"#);
+    check(r#"{"a":[1,2]}"#, r#"[{"op":"remove","path":"/a/-1"}]"#, r#"{"a":[1]}"#);
+    check(r#"{"a/b":1,"c~d":2}"#, r#"[{"op":"remove","path":"/a~1b"},{"op":"test","path":"/c~0d","value":2}]"#, r#"{"c~d":2}"#);
+    check(r#"{"a":{"b":1}}"#, r#"[{"op":"move","from":"/a/b","path":"/c"}]"#, r#"{"a":{},"c":1}"#);
+    check(r#"{"a":1}"#, r#"[{"op":"copy","from":"/a","path":"/b"}]"#, r#"{"a":1,"b":1}"#);
+    for bad in [
+        r#"[{"op":"test","path":"/a","value":2}]"#,
+        r#"[{"op":"remove","path":"/x"}]"#,
+        r#"[{"op":"replace","path":"/x","value":1}]"#,
+        r#"[{"op":"add","path":"/x/y","value":1}]"#,
+        r#"[{"op":"bogus","path":"/a"}]"#,
+    ] {
+        let status = json_patch(r#"{"a":1}"#, bad).unwrap_err().into_status();
+        assert_eq!(status.code, 422, "{bad}");
+        assert_eq!(status.message, "the server rejected our request due to an error in our request", "{bad}");
+    }
+    let many = format!("[{}]", vec![r#"{"op":"test","path":"/a","value":1}"#; 10_001].join(","));
+    assert_eq!(json_patch(r#"{"a":1}"#, &many).unwrap_err().into_status().code, 413);
+    let doubling: Vec<String> = (0..23).map(|i| format!(r#"{{"op":"copy","from":"","path":"/c{i}"}}"#)).collect();
+    let doubled = json_patch(r#"{"a":"0123456789"}"#, &format!("[{}]", doubling.join(",")));
+    assert!(matches!(doubled, Err(PatchError::NotApplicable(_))));
+}
+
+fn strategic(kind: &str, target: &str, patch: &str) -> Result<String, PatchError> {
+    let schema = Schema::builtin();
+    let ty = schema.kind("", "v1", kind).unwrap().ty;
+    let arena = Bump::new();
+    let mut object = tree(&arena, target);
+    apply_strategic(&arena, schema, ty, &mut object, &tree(&arena, patch))?;
+    Ok(text(&object))
+}
+
+#[test]
+fn strategic_patches() {
+    let check = |target: &str, patch: &str, want: &str| {
+        assert_eq!(strategic("Pod", target, patch).unwrap(), want, "{target} + {patch}");
+    };
+    let pod = r#"{"spec":{"containers":[{"image":"1","name":"a"},{"image":"2","name":"b"}]}}"#;
+    check(
+        pod,
+        r#"{"spec":{"containers":[{"name":"b","image":"3"}]}}"#,
+        r#"{"spec":{"containers":[{"image":"1","name":"a"},{"image":"3","name":"b"}]}}"#,
+    );
+    check(
+        pod,
+        r#"{"spec":{"containers":[{"name":"a","$patch":"delete"}]}}"#,
+        r#"{"spec":{"containers":[{"image":"2","name":"b"}]}}"#,
+    );
+    check(
+        pod,
+        r#"{"spec":{"containers":[{"$patch":"replace"},{"name":"c"}]}}"#,
+        r#"{"spec":{"containers":[{"name":"c"}]}}"#,
+    );
+    check(
+        pod,
+        r#"{"spec":{"$setElementOrder/containers":[{"name":"b"},{"name":"a"}],"containers":[{"name":"a","image":"9"}]}}"#,
+        r#"{"spec":{"containers":[{"image":"2","name":"b"},{"image":"9","name":"a"}]}}"#,
+    );
+    check(
+        r#"{"metadata":{"finalizers":["a","b","c"]}}"#,
+        r#"{"metadata":{"$deleteFromPrimitiveList/finalizers":["b"]}}"#,
+        r#"{"metadata":{"finalizers":["a","c"]}}"#,
+    );
+    check(
+        r#"{"metadata":{"labels":{"a":"1","b":"2"}}}"#,
+        r#"{"metadata":{"labels":{"a":null,"c":"3"}}}"#,
+        r#"{"metadata":{"labels":{"b":"2","c":"3"}}}"#,
+    );
+    check(
+        r#"{"spec":{"volumes":[{"emptyDir":{},"name":"v"}]}}"#,
+        r#"{"spec":{"volumes":[{"name":"v","$retainKeys":["name","hostPath"],"hostPath":{"path":"/x"}}]}}"#,
+        r#"{"spec":{"volumes":[{"hostPath":{"path":"/x"},"name":"v"}]}}"#,
+    );
+    check(r#"{"spec":{"nodeName":"n"}}"#, r#"{"spec":{"$patch":"delete"}}"#, r#"{"spec":{}}"#);
+    for (bad, code, message) in [
+        (r#"{"spec":{"$patch":"huh"}}"#, 500, "unknown patch type: huh in map: map[$patch:huh]"),
+        (
+            r#"{"spec":{"containers":[{"image":"x"}]}}"#,
+            500,
+            "map: map[image:x] does not contain declared merge key: name",
+        ),
+        (r#"{"spec":{"$retainKeys":"x"}}"#, 400, "invalid patch format of retainKeys"),
+    ] {
+        let status = strategic("Pod", pod, bad).unwrap_err().into_status();
+        assert_eq!((status.code, status.message.as_str()), (code, message), "{bad}");
+    }
+}
