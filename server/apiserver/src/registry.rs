@@ -9,6 +9,8 @@ use ringbolt_machinery::{
 };
 use ringbolt_storage::object::ResourceId;
 
+use crate::authentication::UserInfo;
+
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -45,6 +47,16 @@ pub trait Strategy: Send + Sync {
     fn allow_create_on_update(&self) -> bool;
     /// Whether a PUT without resourceVersion is allowed.
     fn allow_unconditional_update(&self) -> bool;
+    /// Writes down who made the request, where the kind keeps it (a CertificateSigningRequest). Called on create,
+    /// right after [`Strategy::prepare_for_create`], which takes away what the client claimed.
+    fn set_requester<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, user: &UserInfo) {
+        let _ = (arena, object, user);
+    }
+    /// Whether a new object starts at generation 1. A kind that counts but does not start (CSIDriver) has no
+    /// generation until it is changed.
+    fn starts_generation(&self) -> bool {
+        self.counts_generation()
+    }
     /// Whether spec changes count `metadata.generation` up (it starts at 1); the fields compared are all but
     /// metadata and status.
     fn counts_generation(&self) -> bool;
@@ -64,6 +76,24 @@ pub trait Strategy: Send + Sync {
     }
     /// What is wrong with a name: `None` when it is fine. `prefix` for a generateName prefix.
     fn name_error(&self, name: &str, prefix: bool) -> Option<String>;
+    /// Everything that is wrong with a name, as `validate_object_meta` asks for it.
+    fn name_errors(&self, name: &str, prefix: bool) -> Vec<String> {
+        self.name_error(name, prefix).into_iter().collect()
+    }
+    /// Marks an object whose deletion has begun (a namespace's phase).
+    fn begin_deletion<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        let _ = (arena, object);
+    }
+    /// Whether something else than `metadata.finalizers` still holds a deletion up (a namespace's
+    /// `spec.finalizers`).
+    fn holds_deletion(&self, object: &Value<'_>) -> bool {
+        let _ = object;
+        false
+    }
+    /// Whether DELETE answers with the object that it removed instead of a Status.
+    fn returns_deleted_object(&self) -> bool {
+        false
+    }
     /// Refuses a delete (`default` namespace, …).
     fn check_delete(&self, name: &str) -> Option<Status> {
         let _ = name;

@@ -1,2 +1,18 @@
 //! The main server: built-in groups, strategies, bootstrap objects.
 #![forbid(unsafe_code)]
+
+mod base64;
+pub mod bootstrap;
+mod clock;
+mod conversion;
+mod defaults;
+mod limits;
+mod network;
+mod quality_of_service;
+mod quantity;
+pub mod registry;
+mod scan;
+mod semantic;
+mod strategy;
+mod tree;
+mod validation;

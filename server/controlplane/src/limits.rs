@@ -1,0 +1,23 @@
+//! Limits of the main server, each with its reason.
+
+/// How long events live after each write: the default of `--event-ttl`.
+pub(crate) const EVENT_TTL_SECONDS: u64 = 3600;
+
+/// Data of a Secret or ConfigMap, values decoded: `MaxSecretSize`, so that an object fits into etcd with room to
+/// spare.
+pub(crate) const SECRET_MAX_BYTES: usize = 1024 * 1024;
+
+/// Highest priority that is not the system's: `HighestUserDefinablePriority`.
+pub(crate) const HIGHEST_USER_DEFINABLE_PRIORITY: i64 = 1_000_000_000;
+
+/// Parameters of a storage class: `maxProvisionerParameterLen`.
+pub(crate) const PROVISIONER_PARAMETERS_MAX: usize = 512;
+
+/// Their keys and values together: `maxProvisionerParameterSize`.
+pub(crate) const PROVISIONER_PARAMETERS_MAX_BYTES: usize = 256 * 1024;
+
+/// Endpoints of one slice: `maxEndpoints`.
+pub(crate) const ENDPOINTS_MAX: usize = 1000;
+
+/// Addresses of one endpoint: `maxAddresses`.
+pub(crate) const ENDPOINT_ADDRESSES_MAX: usize = 100;

@@ -1,0 +1,126 @@
+//! The built-in resources: what the main server serves and how each is stored.
+
+use ringbolt_apiserver::registry::{Converter, ServedResource};
+use ringbolt_machinery::schema::{Resource, Schema, StructId};
+use ringbolt_storage::object::ResourceId;
+
+use crate::{
+    conversion, defaults,
+    strategy::{self, ResourceStrategy},
+};
+
+/// Groups that other servers of the chain serve.
+const ELSEWHERE: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
+
+/// A resource that discovery lists and nothing is stored of: bindings, reviews, component statuses.
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualResource {
+    /// Facts of the Schema.
+    pub facts: &'static Resource,
+}
+
+/// Everything the main server serves.
+pub struct Registry {
+    /// Stored resources in discovery order, one entry a served version.
+    pub served: Vec<ServedResource>,
+    /// Resources that nothing is stored of, in discovery order.
+    pub virtuals: Vec<VirtualResource>,
+    /// Names of the stored resources (`pods`, `deployments.apps`): [`ResourceId`] is the index.
+    pub stored_names: Vec<String>,
+    /// The index of namespaces.
+    pub namespaces: ResourceId,
+}
+
+/// A resource that is kept in the store of another, in that one's version.
+struct Alias {
+    /// Group, version and plural of the resource.
+    of: (&'static str, &'static str, &'static str),
+    /// Group and version it is stored in.
+    stored: (&'static str, &'static str),
+    to_stored: Converter,
+    from_stored: Converter,
+}
+
+const ALIASES: [Alias; 2] = [
+    Alias {
+        of: ("events.k8s.io", "v1", "events"),
+        stored: ("", "v1"),
+        to_stored: conversion::event::to_core,
+        from_stored: conversion::event::from_core,
+    },
+    Alias {
+        of: ("autoscaling", "v1", "horizontalpodautoscalers"),
+        stored: ("autoscaling", "v2"),
+        to_stored: conversion::autoscaling::to_v2,
+        from_stored: conversion::autoscaling::from_v2,
+    },
+];
+
+/// `deployments.apps`, `pods`.
+fn stored_name(group: &str, resource: &str) -> String {
+    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+}
+
+/// Builds the registry from the facts of a Schema that lives as long as the server.
+pub fn build(schema: &'static Schema) -> Registry {
+    let mut registry = Registry {
+        served: Vec::new(),
+        virtuals: Vec::new(),
+        stored_names: Vec::new(),
+        namespaces: ResourceId(0),
+    };
+    for facts in schema.resources.iter().filter(|r| r.on_by_default && !ELSEWHERE.contains(&r.group)) {
+        match strategy::rules(facts.group, facts.resource) {
+            None => registry.virtuals.push(VirtualResource { facts }),
+            Some(rules) => {
+                let alias = ALIASES.iter().find(|a| a.of == (facts.group, facts.version, facts.resource));
+                let (group, stored_type) = match alias {
+                    Some(alias) => {
+                        (alias.stored.0, stored_struct(schema, alias.stored, facts.kind).unwrap_or(facts.ty))
+                    }
+                    None => (facts.group, facts.ty),
+                };
+                let stored = registry.store(&stored_name(group, facts.resource));
+                // Strategies live as long as the server: there is one a resource, made here once.
+                let strategy = Box::leak(Box::new(ResourceStrategy::new(rules, schema, stored_type)));
+                registry.served.push(ServedResource {
+                    facts,
+                    stored,
+                    stored_type,
+                    defaulter: defaults::of(facts.group, facts.version, facts.resource),
+                    to_stored: alias.map(|a| a.to_stored),
+                    from_stored: alias.map(|a| a.from_stored),
+                    strategy,
+                    ttl_seconds: rules.ttl_seconds,
+                });
+            }
+        }
+    }
+    registry.namespaces = registry.store("namespaces");
+    registry
+}
+
+fn stored_struct(schema: &Schema, (group, version): (&str, &str), kind: &str) -> Option<StructId> {
+    schema.kind(group, version, kind).map(|k| k.ty)
+}
+
+impl Registry {
+    /// The index of a stored resource, taken anew where it has none yet.
+    fn store(&mut self, name: &str) -> ResourceId {
+        let at = match self.stored_names.iter().position(|n| n == name) {
+            Some(at) => at,
+            None => {
+                self.stored_names.push(name.to_owned());
+                self.stored_names.len() - 1
+            }
+        };
+        ResourceId(at as u16)
+    }
+
+    /// The served resource of a group, version and plural name.
+    pub fn find(&self, group: &str, version: &str, resource: &str) -> Option<&ServedResource> {
+        self.served
+            .iter()
+            .find(|s| s.facts.group == group && s.facts.version == version && s.facts.resource == resource)
+    }
+}

@@ -1,0 +1,76 @@
+//! Equality of objects as `apiequality.Semantic.DeepEqual` sees it: what is not a pointer in Go has a zero value
+//! whether it is written or not, and an empty list or map is the same as none.
+
+use ringbolt_machinery::{
+    schema::{Composite, Schema, StructId, Type},
+    value::{Map, Value},
+};
+
+use crate::tree::is_zero;
+
+/// Whether two values of a type mean the same. `pointer` says whether absence differs from zero.
+pub(crate) fn equal(
+    schema: &Schema,
+    ty: Type,
+    pointer: bool,
+    a: Option<&Value<'_>>,
+    b: Option<&Value<'_>>,
+) -> bool {
+    let (a, b) = (a.filter(|v| !v.is_null()), b.filter(|v| !v.is_null()));
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => both(schema, ty, a, b),
+        (Some(one), None) | (None, Some(one)) => {
+            let nil_is_empty = matches!(ty, Type::Composite(_) | Type::Bytes);
+            (nil_is_empty || !pointer) && zero(schema, ty, one)
+        }
+    }
+}
+
+/// Whether two structs agree in every field but the ones left out.
+pub(crate) fn structs_equal(
+    schema: &Schema,
+    id: StructId,
+    a: &Map<'_>,
+    b: &Map<'_>,
+    skip: impl Fn(&str) -> bool,
+) -> bool {
+    let fields = &schema.get(id).fields;
+    fields
+        .iter()
+        .filter(|f| !skip(f.name))
+        .all(|f| equal(schema, f.ty, f.pointer, a.get(f.name), b.get(f.name)))
+}
+
+fn both(schema: &Schema, ty: Type, a: &Value<'_>, b: &Value<'_>) -> bool {
+    match (ty, a, b) {
+        (Type::Struct(id), Value::Map(a), Value::Map(b)) => structs_equal(schema, id, a, b, |_| false),
+        (Type::Composite(id), Value::List(a), Value::List(b)) => match schema.composite(id) {
+            Composite::List(e) => {
+                a.len() == b.len()
+                    && a.iter().zip(b.iter()).all(|(a, b)| equal(schema, e.ty, e.pointer, Some(a), Some(b)))
+            }
+            Composite::Map(_) => a == b,
+        },
+        (Type::Composite(id), Value::Map(a), Value::Map(b)) => match schema.composite(id) {
+            Composite::Map(e) => {
+                a.len() == b.len()
+                    && a.iter().all(|(k, v)| {
+                        b.get(k).is_some_and(|w| equal(schema, e.ty, e.pointer, Some(v), Some(w)))
+                    })
+            }
+            Composite::List(_) => a == b,
+        },
+        (_, a, b) => a == b,
+    }
+}
+
+fn zero(schema: &Schema, ty: Type, value: &Value<'_>) -> bool {
+    match (ty, value) {
+        (Type::Struct(id), Value::Map(map)) => {
+            schema.get(id).fields.iter().all(|f| equal(schema, f.ty, f.pointer, map.get(f.name), None))
+        }
+        (Type::Quantity, Value::String(text)) => *text == "0",
+        (_, value) => is_zero(value),
+    }
+}

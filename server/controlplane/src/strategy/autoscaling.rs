@@ -1,0 +1,12 @@
+//! The autoscaling group.
+
+use super::Rules;
+use crate::validation;
+
+pub(super) fn rules(resource: &str) -> Option<Rules> {
+    (resource == "horizontalpodautoscalers").then(|| Rules {
+        validate: Some(validation::autoscaling::validate),
+        validate_update: Some(|_, object, _, errors| validation::autoscaling::validate(object, errors)),
+        ..Rules::SPEC_AND_STATUS
+    })
+}

@@ -1,0 +1,29 @@
+//! Events, which both `v1` and `events.k8s.io/v1` serve from one store.
+
+use super::{
+    Rules,
+    selectable::{EVENT, EVENT_NAMES, NEW_EVENT, NEW_EVENT_NAMES},
+};
+use crate::{limits::EVENT_TTL_SECONDS, validation};
+
+pub(super) fn core() -> Rules {
+    Rules {
+        create_on_update: true,
+        ttl_seconds: EVENT_TTL_SECONDS,
+        selectable: EVENT,
+        selectable_names: EVENT_NAMES,
+        validate: Some(validation::event::validate_core),
+        validate_update: Some(|_, object, _, errors| validation::event::validate_core(object, errors)),
+        ..Rules::BASE
+    }
+}
+
+pub(super) fn rules(resource: &str) -> Option<Rules> {
+    (resource == "events").then(|| Rules {
+        selectable: NEW_EVENT,
+        selectable_names: NEW_EVENT_NAMES,
+        validate: Some(validation::event::validate_new),
+        validate_update: Some(validation::event::validate_new_update),
+        ..core()
+    })
+}

@@ -1,0 +1,254 @@
+//! Strategies of the built-in resources: one implementation that reads a table of rules, and hooks for what a kind
+//! does beyond them.
+
+mod admissionregistration;
+mod apps;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod common;
+mod coordination;
+mod core;
+mod discovery;
+mod events;
+mod flowcontrol;
+mod namespace;
+mod networking;
+mod node;
+mod pod;
+mod policy;
+mod rbac;
+mod resource;
+mod rules;
+mod scheduling;
+mod selectable;
+mod service;
+mod storage;
+mod storagemigration;
+
+use std::borrow::Cow;
+
+use bumpalo::Bump;
+use ringbolt_apiserver::{
+    authentication::UserInfo,
+    registry::{Grace, Part, Strategy},
+};
+use ringbolt_machinery::{
+    field::FieldError,
+    schema::{Schema, StructId},
+    status::Status,
+    value::Value,
+};
+
+use self::rules::{Generation, StatusMetadata};
+pub(crate) use self::{
+    namespace::NAME_LABEL as NAMESPACE_NAME_LABEL, rules::Rules, service::externally_accessible,
+};
+use crate::{
+    scan, semantic,
+    tree::{Members, root},
+};
+
+/// The rules of a resource; `None` where it is not a stored built-in one.
+pub(crate) fn rules(group: &str, resource: &str) -> Option<Rules> {
+    match group {
+        "" => core::rules(resource),
+        "admissionregistration.k8s.io" => admissionregistration::rules(resource),
+        "apps" => apps::rules(resource),
+        "autoscaling" => autoscaling::rules(resource),
+        "batch" => batch::rules(resource),
+        "certificates.k8s.io" => certificates::rules(resource),
+        "coordination.k8s.io" => coordination::rules(resource),
+        "discovery.k8s.io" => discovery::rules(resource),
+        "events.k8s.io" => events::rules(resource),
+        "flowcontrol.apiserver.k8s.io" => flowcontrol::rules(resource),
+        "networking.k8s.io" => networking::rules(resource),
+        "node.k8s.io" => node::rules(resource),
+        "policy" => policy::rules(resource),
+        "rbac.authorization.k8s.io" => rbac::rules(resource),
+        "resource.k8s.io" => resource::rules(resource),
+        "scheduling.k8s.io" => scheduling::rules(resource),
+        "storage.k8s.io" => storage::rules(resource),
+        "storagemigration.k8s.io" => storagemigration::rules(resource),
+        _ => None,
+    }
+}
+
+/// The strategy of one resource.
+pub(crate) struct ResourceStrategy {
+    rules: Rules,
+    schema: &'static Schema,
+    /// Struct of the storage version.
+    ty: StructId,
+}
+
+impl ResourceStrategy {
+    pub(crate) fn new(rules: Rules, schema: &'static Schema, ty: StructId) -> Self {
+        ResourceStrategy { rules, schema, ty }
+    }
+
+    /// Whether any member but those `skip` names differs.
+    fn differs(&self, object: &Value<'_>, old: &Value<'_>, skip: impl Fn(&str) -> bool) -> bool {
+        match (object.as_map(), old.as_map()) {
+            (Some(new), Some(old)) => !semantic::structs_equal(self.schema, self.ty, new, old, skip),
+            _ => false,
+        }
+    }
+
+    /// Whether labels or annotations differ.
+    fn metadata_differs(object: &Value<'_>, old: &Value<'_>, member: &str) -> bool {
+        let of = |v: &Value<'_>| -> Vec<(String, String)> {
+            let map = v.path(&["metadata", member]).and_then(Value::as_map);
+            let mut entries: Vec<_> = map
+                .map(|m| m.iter().map(|(k, v)| (k.to_owned(), v.as_str().unwrap_or("").to_owned())).collect())
+                .unwrap_or_default();
+            entries.sort();
+            entries
+        };
+        of(object) != of(old)
+    }
+}
+
+impl Strategy for ResourceStrategy {
+    fn prepare_for_create<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        if self.rules.has_status && !self.rules.keeps_status_on_create {
+            root(arena, object).remove("status");
+        }
+        if let Some(prepare) = self.rules.prepare_for_create {
+            prepare(arena, object);
+        }
+    }
+
+    fn validate(&self, object: &Value<'_>) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if self.rules.standard_finalizers {
+            common::standard_finalizers(object, &mut errors);
+        }
+        if let Some(validate) = self.rules.validate {
+            validate(object, &mut errors);
+        }
+        errors
+    }
+
+    fn prepare_for_update<'a>(&self, arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
+        match part {
+            Part::Main if self.rules.has_status => {
+                let status = old.path(&["status"]).map(|s| s.copy_into(arena));
+                root(arena, object).put("status", status);
+            }
+            Part::Main => {}
+            Part::Status => {
+                common::keep_all_but(arena, object, old, &["metadata", "status", "kind", "apiVersion"]);
+                match self.rules.status_metadata {
+                    StatusMetadata::Free => {}
+                    StatusMetadata::Reset => common::reset_metadata_for_status(arena, object, old),
+                    StatusMetadata::Kept => common::keep_metadata(arena, object, old),
+                }
+            }
+            Part::Other(_) => {}
+        }
+        if let Some(prepare) = self.rules.prepare_for_update {
+            prepare(arena, part, object, old);
+        }
+    }
+
+    fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if self.rules.standard_finalizers {
+            common::standard_finalizers(object, &mut errors);
+        }
+        if let Some(validate) = self.rules.validate_update {
+            validate(part, object, old, &mut errors);
+        }
+        errors
+    }
+
+    fn warnings(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(warn) = self.rules.warnings {
+            warn(object, old, &mut warnings);
+        }
+        warnings
+    }
+
+    fn allow_create_on_update(&self) -> bool {
+        self.rules.create_on_update
+    }
+
+    fn allow_unconditional_update(&self) -> bool {
+        self.rules.unconditional_update
+    }
+
+    fn set_requester<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, user: &UserInfo) {
+        if let Some(set) = self.rules.set_requester {
+            set(arena, object, user);
+        }
+    }
+
+    fn starts_generation(&self) -> bool {
+        !matches!(self.rules.generation, Generation::None | Generation::CountedOnly)
+    }
+
+    fn counts_generation(&self) -> bool {
+        self.rules.generation != Generation::None
+    }
+
+    fn generation_changed(&self, object: &Value<'_>, old: &Value<'_>) -> bool {
+        let skip = |name: &str| matches!(name, "metadata" | "status" | "kind" | "apiVersion");
+        match self.rules.generation {
+            Generation::None | Generation::StartsOnly => false,
+            Generation::Counted | Generation::CountedOnly => self.differs(object, old, skip),
+            Generation::WithAnnotations => {
+                self.differs(object, old, skip) || Self::metadata_differs(object, old, "annotations")
+            }
+            Generation::WithLabels => {
+                self.differs(object, old, skip) || Self::metadata_differs(object, old, "labels")
+            }
+        }
+    }
+
+    fn grace(&self, object: &Value<'_>, asked: Option<i64>) -> Option<Grace> {
+        self.rules.grace.map(|grace| Grace { seconds: grace(object, asked) })
+    }
+
+    fn orphans_by_default(&self) -> bool {
+        self.rules.orphans_by_default
+    }
+
+    fn name_error(&self, name: &str, prefix: bool) -> Option<String> {
+        self.name_errors(name, prefix).into_iter().next()
+    }
+
+    fn name_errors(&self, name: &str, prefix: bool) -> Vec<String> {
+        (self.rules.name)(name, prefix)
+    }
+
+    fn begin_deletion<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        if let Some(begin) = self.rules.begin_deletion {
+            begin(arena, object);
+        }
+    }
+
+    fn holds_deletion(&self, object: &Value<'_>) -> bool {
+        self.rules.holds_deletion.is_some_and(|holds| holds(object))
+    }
+
+    fn returns_deleted_object(&self) -> bool {
+        self.rules.returns_deleted
+    }
+
+    fn check_delete(&self, name: &str) -> Option<Status> {
+        self.rules.check_delete.and_then(|check| check(name))
+    }
+
+    fn selectable_field<'o>(&self, field: &str, json: &'o [u8]) -> Option<Cow<'o, str>> {
+        let selectable = self.rules.selectable.iter().find(|s| s.field == field)?;
+        let found =
+            selectable.paths.iter().filter_map(|path| scan::scalar(json, path)).find(|text| !text.is_empty());
+        Some(found.unwrap_or(Cow::Borrowed(selectable.absent)))
+    }
+
+    fn selectable_fields(&self) -> &'static [&'static str] {
+        self.rules.selectable_names
+    }
+}

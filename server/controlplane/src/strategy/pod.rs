@@ -1,0 +1,378 @@
+//! Pods, and the pod templates of workloads.
+
+use bumpalo::Bump;
+use ringbolt_apiserver::registry::Part;
+use ringbolt_machinery::value::{Map, Value};
+
+use super::{
+    Rules, common,
+    rules::Generation,
+    selectable::{POD, POD_NAMES},
+};
+use crate::{
+    quality_of_service,
+    tree::{Members, list, list_mut, map, root},
+    validation,
+};
+
+const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
+    "pod.beta.kubernetes.io/init-containers",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-container-statuses",
+];
+const APP_ARMOR_ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";
+/// The three lists of containers in a pod spec.
+pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+pub(super) fn rules() -> Rules {
+    Rules {
+        returns_deleted: true,
+        generation: Generation::Counted,
+        selectable: POD,
+        selectable_names: POD_NAMES,
+        prepare_for_create: Some(prepare),
+        prepare_for_update: Some(prepare_update),
+        grace: Some(grace),
+        validate: Some(validation::pod::validate),
+        validate_update: Some(validation::pod::validate_update),
+        warnings: Some(validation::pod::warnings),
+        ..Rules::STATUS
+    }
+}
+
+/// The grace of a delete: what was asked, else what the pod says; none for pods that no kubelet looks after.
+fn grace(object: &Value<'_>, asked: Option<i64>) -> i64 {
+    let own = || object.path(&["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or(0);
+    let seconds = asked.unwrap_or_else(own);
+    let unscheduled = object.str_at(&["spec", "nodeName"]).unwrap_or("").is_empty();
+    let finished = matches!(object.str_at(&["status", "phase"]), Some("Failed" | "Succeeded"));
+    match seconds {
+        _ if unscheduled || finished => 0,
+        seconds if seconds < 0 => 1,
+        seconds => seconds,
+    }
+}
+
+fn prepare<'a>(arena: &'a Bump, object: &mut Value<'a>) {
+    let labels: Vec<(&'a str, &'a str)> = object
+        .path(&["metadata", "labels"])
+        .and_then(Value::as_map)
+        .map(|m| m.iter().filter_map(|(k, v)| Some((k, v.as_str()?))).collect())
+        .unwrap_or_default();
+    let root = root(arena, object);
+    if let Some(annotations) = root.map_mut("metadata").child_mut("annotations") {
+        annotations.retain(|key, _| !INIT_CONTAINER_ANNOTATIONS.contains(&key));
+    }
+    apply_app_armor(arena, root);
+    let spec = root.map_mut("spec");
+    drop_disabled(spec, None);
+    merge_match_label_keys(arena, spec, &labels);
+    let gated = !spec.lacks("schedulingGates");
+    let quality = quality_of_service::of(spec);
+    let mut status = Map::new_in(arena);
+    status.insert("phase", Value::String("Pending"));
+    if gated {
+        let condition = [
+            ("type", Value::String("PodScheduled")),
+            ("status", Value::String("False")),
+            ("reason", Value::String("SchedulingGated")),
+            ("message", Value::String("Scheduling is blocked due to non-empty scheduling gates")),
+        ];
+        status.insert("conditions", list(arena, [map(arena, condition)]));
+    }
+    status.insert("qosClass", Value::String(quality));
+    root.insert("status", Value::Map(status));
+}
+
+fn prepare_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
+    let old_spec = old.path(&["spec"]).and_then(Value::as_map);
+    match part {
+        Part::Main => {
+            let spec = root(arena, object).map_mut("spec");
+            if let (false, Some(kept)) = (spec.has("resources"), old_spec.and_then(|s| s.get("resources"))) {
+                spec.insert("resources", kept.copy_into(arena));
+            }
+        }
+        Part::Status => prepare_status(arena, object, old),
+        Part::Other("ephemeralcontainers") => {
+            let given = object.path(&["spec", "ephemeralContainers"]).cloned();
+            common::keep(arena, object, old, "spec");
+            common::keep(arena, object, old, "status");
+            common::reset_metadata_for_status(arena, object, old);
+            root(arena, object).map_mut("spec").put("ephemeralContainers", given);
+        }
+        Part::Other("resize") => prepare_resize(arena, object, old),
+        Part::Other(_) => {}
+    }
+    drop_disabled(root(arena, object).map_mut("spec"), old_spec);
+}
+
+fn prepare_status<'a>(arena: &'a Bump, object: &mut Value<'a>, old: &Value<'_>) {
+    common::keep_metadata_member(arena, object, old, "ownerReferences");
+    let root = root(arena, object);
+    root.map_mut("metadata").remove("deletionTimestamp");
+    let status = root.map_mut("status");
+    let was = old.path(&["status"]).and_then(Value::as_map);
+    let kept = [
+        "qosClass",
+        "resourceClaimStatuses",
+        "extendedResourceClaimStatus",
+        "nodeAllocatableResourceClaimStatuses",
+        "observedGeneration",
+    ];
+    for member in kept {
+        let missing = match member {
+            "qosClass" | "observedGeneration" => status.lacks(member),
+            _ => !status.has(member),
+        };
+        if let (true, Some(value)) = (missing, was.and_then(|w| w.get(member))) {
+            status.insert(member, value.copy_into(arena));
+        }
+    }
+    let mut before: Vec<(&str, i64)> = was
+        .map(|w| w.items("conditions"))
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_map)
+        .map(|c| (c.text("type"), c.int("observedGeneration").unwrap_or(0)))
+        .collect();
+    status.each_mut("conditions", |condition| {
+        let kind = condition.text("type");
+        let Some(at) = before.iter().position(|(k, _)| *k == kind) else { return };
+        let (_, generation) = before.remove(at);
+        if generation != 0 {
+            condition.default_zero("observedGeneration", Value::Int(generation));
+        }
+    });
+}
+
+/// A resize changes resources and resize policies of containers that stay the same otherwise.
+fn prepare_resize<'a>(arena: &'a Bump, object: &mut Value<'a>, old: &Value<'_>) {
+    let lists = ["containers", "initContainers"];
+    let names = |v: &Value<'_>, key: &str| -> Vec<String> {
+        let items = v.path(&["spec", key]).and_then(Value::as_list);
+        items.into_iter().flatten().map(|c| c.str_at(&["name"]).unwrap_or("").to_owned()).collect()
+    };
+    if lists.iter().any(|key| names(object, key) != names(old, key)) {
+        // Validation says what is wrong with the whole.
+        return;
+    }
+    let given = object.path(&["spec"]).cloned();
+    common::keep(arena, object, old, "spec");
+    common::keep(arena, object, old, "status");
+    common::reset_metadata_for_status(arena, object, old);
+    let Some(given) = given.as_ref().and_then(Value::as_map) else { return };
+    let spec = root(arena, object).map_mut("spec");
+    if given.has("resources") {
+        spec.put("resources", given.get("resources").cloned());
+    }
+    for key in lists {
+        let mut changed = given.items(key).iter().filter_map(Value::as_map);
+        spec.each_mut(key, |container| {
+            if let Some(new) = changed.next() {
+                container.put("resources", new.get("resources").cloned());
+                container.put("resizePolicy", new.get("resizePolicy").cloned());
+            }
+        });
+    }
+}
+
+/// Prepares the pod template at a path of a new object.
+pub(super) fn prepare_template<'a>(arena: &'a Bump, object: &mut Value<'a>, path: &[&'static str]) {
+    let mut at = root(arena, object);
+    for step in path {
+        let Some(next) = at.child_mut(step) else { return };
+        at = next;
+    }
+    if let Some(annotations) = at.child_mut("metadata").and_then(|m| m.child_mut("annotations")) {
+        annotations.retain(|key, _| !INIT_CONTAINER_ANNOTATIONS.contains(&key));
+    }
+    if let Some(spec) = at.child_mut("spec") {
+        drop_disabled(spec, None);
+    }
+}
+
+/// Prepares the pod template at a path of a changed object.
+pub(super) fn prepare_template_update<'a>(
+    arena: &'a Bump,
+    object: &mut Value<'a>,
+    old: &Value<'_>,
+    path: &[&'static str],
+) {
+    let mut at = root(arena, object);
+    for step in path {
+        let Some(next) = at.child_mut(step) else { return };
+        at = next;
+    }
+    if let Some(spec) = at.child_mut("spec") {
+        let old_spec = old.path(path).and_then(|t| t.path(&["spec"])).and_then(Value::as_map);
+        drop_disabled(spec, old_spec);
+    }
+}
+
+/// One member that belongs to a feature which is off: where it stands below a pod spec, `*` being every item.
+type Disabled = &'static [&'static str];
+
+/// Members of features that are off by default in this release. Each is kept where the old object has it already.
+const DISABLED: &[Disabled] = &[
+    &["schedulingGroup"],
+    &["evictionResponders"],
+    &["volumes", "*", "emptyDir", "mode"],
+    &["volumes", "*", "secret", "defaultUser"],
+    &["volumes", "*", "secret", "items", "*", "user"],
+    &["volumes", "*", "configMap", "defaultUser"],
+    &["volumes", "*", "configMap", "items", "*", "user"],
+    &["volumes", "*", "downwardAPI", "defaultUser"],
+    &["volumes", "*", "downwardAPI", "items", "*", "user"],
+    &["volumes", "*", "projected", "defaultUser"],
+    &["volumes", "*", "projected", "sources", "*", "secret", "items", "*", "user"],
+    &["volumes", "*", "projected", "sources", "*", "configMap", "items", "*", "user"],
+    &["volumes", "*", "projected", "sources", "*", "downwardAPI", "items", "*", "user"],
+    &["volumes", "*", "projected", "sources", "*", "serviceAccountToken", "user"],
+    &["volumes", "*", "projected", "sources", "*", "clusterTrustBundle", "user"],
+    &["volumes", "*", "projected", "sources", "*", "podCertificate", "user"],
+];
+
+/// The same below each container.
+const DISABLED_IN_CONTAINERS: &[Disabled] = &[
+    &["volumeMounts", "*", "bindMountOptions"],
+    &["lifecycle", "stopSignal"],
+    &["lifecycle", "postStart", "httpGet", "protocol"],
+    &["lifecycle", "preStop", "httpGet", "protocol"],
+    &["livenessProbe", "httpGet", "protocol"],
+    &["readinessProbe", "httpGet", "protocol"],
+    &["startupProbe", "httpGet", "protocol"],
+    &["livenessProbe", "grpc", "mode"],
+    &["readinessProbe", "grpc", "mode"],
+    &["startupProbe", "grpc", "mode"],
+];
+
+fn drop_disabled<'a>(spec: &mut Map<'a>, old: Option<&Map<'_>>) {
+    for path in DISABLED {
+        if !old.is_some_and(|o| in_use(o, path)) {
+            remove_at(spec, path);
+        }
+    }
+    for path in DISABLED_IN_CONTAINERS {
+        let used = CONTAINER_LISTS.iter().any(|key| {
+            old.is_some_and(|o| o.items(key).iter().filter_map(Value::as_map).any(|c| in_use(c, path)))
+        });
+        if !used {
+            for key in CONTAINER_LISTS {
+                spec.each_mut(key, |container| {
+                    remove_at(container, path);
+                    if path == &["lifecycle", "stopSignal"]
+                        && container.child("lifecycle").is_some_and(Map::is_empty)
+                    {
+                        container.remove("lifecycle");
+                    }
+                });
+            }
+        }
+    }
+}
+
+fn in_use(map: &Map<'_>, path: &[&str]) -> bool {
+    match path {
+        [] => true,
+        [last] => map.has(last),
+        [list, "*", rest @ ..] => map.items(list).iter().filter_map(Value::as_map).any(|m| in_use(m, rest)),
+        [step, rest @ ..] => map.child(step).is_some_and(|m| in_use(m, rest)),
+    }
+}
+
+fn remove_at(map: &mut Map<'_>, path: &[&str]) {
+    match path {
+        [] => {}
+        [last] => {
+            map.remove(last);
+        }
+        [list, "*", rest @ ..] => map.each_mut(list, |m| remove_at(m, rest)),
+        [step, rest @ ..] => {
+            if let Some(child) = map.child_mut(step) {
+                remove_at(child, rest);
+            }
+        }
+    }
+}
+
+/// `matchLabelKeys` become requirements of the selector beside them, with the values of the pod's own labels.
+fn merge_match_label_keys<'a>(arena: &'a Bump, spec: &mut Map<'a>, labels: &[(&'a str, &'a str)]) {
+    if let Some(affinity) = spec.child_mut("affinity") {
+        for kind in ["podAffinity", "podAntiAffinity"] {
+            let Some(terms) = affinity.child_mut(kind) else { continue };
+            terms.each_mut("preferredDuringSchedulingIgnoredDuringExecution", |weighted| {
+                if let Some(term) = weighted.child_mut("podAffinityTerm") {
+                    merge_term(arena, term, labels);
+                }
+            });
+            terms.each_mut("requiredDuringSchedulingIgnoredDuringExecution", |term| {
+                merge_term(arena, term, labels)
+            });
+        }
+    }
+    spec.each_mut("topologySpreadConstraints", |constraint| merge_term(arena, constraint, labels));
+}
+
+fn merge_term<'a>(arena: &'a Bump, term: &mut Map<'a>, labels: &[(&'a str, &'a str)]) {
+    for (member, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
+        let keys: Vec<&'a str> = term.items(member).iter().filter_map(Value::as_str).collect();
+        let Some(selector) = term.child_mut("labelSelector") else { return };
+        for key in keys {
+            let Some((_, value)) = labels.iter().find(|(k, _)| *k == key) else { continue };
+            let requirement = [
+                ("key", Value::String(key)),
+                ("operator", Value::String(operator)),
+                ("values", list(arena, [Value::String(value)])),
+            ];
+            list_mut(selector, "matchExpressions").push(map(arena, requirement));
+        }
+    }
+}
+
+/// The AppArmor annotations of old become the field, where the field is not set.
+fn apply_app_armor<'a>(arena: &'a Bump, pod: &mut Map<'a>) {
+    let annotations: Vec<(&'a str, &'a str)> = pod
+        .child("metadata")
+        .and_then(|m| m.child("annotations"))
+        .map(|m| {
+            let named =
+                m.iter().filter_map(|(k, v)| Some((k.strip_prefix(APP_ARMOR_ANNOTATION)?, v.as_str()?)));
+            named.collect()
+        })
+        .unwrap_or_default();
+    if annotations.is_empty() {
+        return;
+    }
+    let spec = pod.map_mut("spec");
+    if spec.child("os").is_some_and(|os| os.text("name") == "windows") {
+        return;
+    }
+    let of_pod = spec.child("securityContext").and_then(|c| c.get("appArmorProfile")).cloned();
+    for key in CONTAINER_LISTS {
+        spec.each_mut(key, |container| {
+            let name = container.text("name");
+            let Some((_, annotation)) = annotations.iter().find(|(k, _)| *k == name) else { return };
+            if container.child("securityContext").is_some_and(|c| c.has("appArmorProfile")) {
+                return;
+            }
+            let Some(profile) = app_armor_profile(arena, annotation) else { return };
+            if of_pod.as_ref() != Some(&profile) {
+                container.map_mut("securityContext").insert("appArmorProfile", profile);
+            }
+        });
+    }
+}
+
+fn app_armor_profile<'a>(arena: &'a Bump, annotation: &'a str) -> Option<Value<'a>> {
+    let kind = |kind| ("type", Value::String(kind));
+    match annotation {
+        "unconfined" => Some(map(arena, [kind("Unconfined")])),
+        "runtime/default" => Some(map(arena, [kind("RuntimeDefault")])),
+        other => {
+            let profile = other.strip_prefix("localhost/").filter(|p| !p.is_empty() && p.trim() == *p)?;
+            Some(map(arena, [kind("Localhost"), ("localhostProfile", Value::String(profile))]))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a strategy's table says.
+
+use bumpalo::Bump;
+use ringbolt_apiserver::{authentication::UserInfo, registry::Part};
+use ringbolt_machinery::{field::FieldError, status::Status, validation::names, value::Value};
+
+use super::selectable::Selectable;
+
+/// How `metadata.generation` moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// Not at all.
+    None,
+    /// Starts at 1, counts what is neither metadata nor status.
+    Counted,
+    /// Counts the same way but is not there before the first change.
+    CountedOnly,
+    /// Starts at 1 and stays.
+    StartsOnly,
+    /// Counts annotations as well.
+    WithAnnotations,
+    /// Counts labels as well.
+    WithLabels,
+}
+
+/// What a write of `/status` may change of the metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatusMetadata {
+    /// Labels, annotations and all.
+    Free,
+    /// Nothing but managed fields and the like (`ResetObjectMetaForStatus`).
+    Reset,
+    /// Nothing but managed fields.
+    Kept,
+}
+
+/// Prepares a new object.
+pub(crate) type Prepare = for<'a> fn(&'a Bump, &mut Value<'a>);
+/// Prepares a changed object.
+pub(crate) type PrepareUpdate = for<'a> fn(&'a Bump, Part, &mut Value<'a>, &Value<'_>);
+/// Validates a new object.
+pub(crate) type Validate = fn(&Value<'_>, &mut Vec<FieldError>);
+/// Validates a change.
+pub(crate) type ValidateUpdate = fn(Part, &Value<'_>, &Value<'_>, &mut Vec<FieldError>);
+/// Finds warnings.
+pub(crate) type Warn = fn(&Value<'_>, Option<&Value<'_>>, &mut Vec<String>);
+/// Writes down who made the request.
+pub(crate) type SetRequester = for<'a> fn(&'a Bump, &mut Value<'a>, &UserInfo);
+
+/// The rules of one resource.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    /// Every message about a bad name (`true`: a `generateName` prefix).
+    pub(crate) name: fn(&str, bool) -> Vec<String>,
+    /// PUT creates.
+    pub(crate) create_on_update: bool,
+    /// PUT without resourceVersion is fine.
+    pub(crate) unconditional_update: bool,
+    /// Generation.
+    pub(crate) generation: Generation,
+    /// `status` is the server's: dropped on create, kept on update.
+    pub(crate) has_status: bool,
+    /// A client may give a status on create after all (nodes register with theirs).
+    pub(crate) keeps_status_on_create: bool,
+    /// Metadata of status writes.
+    pub(crate) status_metadata: StatusMetadata,
+    /// Unqualified finalizers must be standard ones.
+    pub(crate) standard_finalizers: bool,
+    /// Dependents are orphaned when a delete names no policy.
+    pub(crate) orphans_by_default: bool,
+    /// DELETE answers with the object.
+    pub(crate) returns_deleted: bool,
+    /// Fields that can be selected on.
+    pub(crate) selectable: &'static [Selectable],
+    /// Their names.
+    pub(crate) selectable_names: &'static [&'static str],
+    /// Seconds to live: events.
+    pub(crate) ttl_seconds: u64,
+    /// Hooks.
+    pub(crate) prepare_for_create: Option<Prepare>,
+    pub(crate) prepare_for_update: Option<PrepareUpdate>,
+    pub(crate) validate: Option<Validate>,
+    pub(crate) validate_update: Option<ValidateUpdate>,
+    pub(crate) warnings: Option<Warn>,
+    pub(crate) set_requester: Option<SetRequester>,
+    pub(crate) grace: Option<fn(&Value<'_>, Option<i64>) -> i64>,
+    pub(crate) begin_deletion: Option<Prepare>,
+    pub(crate) holds_deletion: Option<fn(&Value<'_>) -> bool>,
+    pub(crate) check_delete: Option<fn(&str) -> Option<Status>>,
+}
+
+impl Rules {
+    /// What most kinds without status do: PUT does not create, may be unconditional, no generation.
+    pub(crate) const BASE: Rules = Rules {
+        name: names::name_is_dns_subdomain,
+        create_on_update: false,
+        unconditional_update: true,
+        generation: Generation::None,
+        has_status: false,
+        keeps_status_on_create: false,
+        status_metadata: StatusMetadata::Free,
+        standard_finalizers: true,
+        orphans_by_default: false,
+        returns_deleted: false,
+        selectable: &[],
+        selectable_names: &[],
+        ttl_seconds: 0,
+        prepare_for_create: None,
+        prepare_for_update: None,
+        validate: None,
+        validate_update: None,
+        warnings: None,
+        set_requester: None,
+        grace: None,
+        begin_deletion: None,
+        holds_deletion: None,
+        check_delete: None,
+    };
+    /// A kind with a status.
+    pub(crate) const STATUS: Rules = Rules { has_status: true, ..Rules::BASE };
+    /// A kind with spec, status and generation.
+    pub(crate) const SPEC_AND_STATUS: Rules = Rules { generation: Generation::Counted, ..Rules::STATUS };
+    /// A kind with spec and generation.
+    pub(crate) const SPEC: Rules = Rules { generation: Generation::Counted, ..Rules::BASE };
+}

@@ -1,0 +1,110 @@
+//! Services.
+
+use bumpalo::Bump;
+use ringbolt_apiserver::registry::Part;
+use ringbolt_machinery::{
+    validation::names,
+    value::{Map, Value},
+};
+
+use super::{
+    Rules,
+    selectable::{SERVICE, SERVICE_NAMES},
+};
+use crate::{
+    tree::{Members, root},
+    validation,
+};
+
+pub(super) fn rules() -> Rules {
+    Rules {
+        name: names::name_is_dns_label,
+        create_on_update: true,
+        returns_deleted: true,
+        selectable: SERVICE,
+        selectable_names: SERVICE_NAMES,
+        prepare_for_create: Some(prepare),
+        prepare_for_update: Some(prepare_update),
+        validate: Some(validation::service::validate),
+        validate_update: Some(validation::service::validate_update),
+        ..Rules::STATUS
+    }
+}
+
+fn prepare<'a>(arena: &'a Bump, object: &mut Value<'a>) {
+    // What decoding an empty status makes of it.
+    root(arena, object).map_mut("status").map_mut("loadBalancer");
+}
+
+fn prepare_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
+    if part != Part::Main {
+        return;
+    }
+    let root = root(arena, object);
+    let empty = Map::new_in(arena);
+    let was = old.path(&["spec"]).map(|s| s.copy_into(arena));
+    let was = was.as_ref().and_then(Value::as_map).unwrap_or(&empty);
+    let spec = root.map_mut("spec");
+    drop_type_dependent(spec, was);
+    if spec.text("type") != "LoadBalancer" {
+        let status = root.map_mut("status");
+        status.insert("loadBalancer", Value::Map(Map::new_in(arena)));
+    }
+}
+
+fn kind_in(spec: &Map<'_>, kinds: &[&str]) -> bool {
+    kinds.contains(&spec.text("type"))
+}
+
+/// Fields that the old type needed and the new one does not are dropped where the client just sent them back.
+fn drop_type_dependent<'a>(spec: &mut Map<'a>, was: &Map<'a>) {
+    let same = |spec: &Map<'_>, key: &str| {
+        let absent = |v: Option<&Value<'_>>| v.is_none_or(crate::tree::is_zero);
+        spec.get(key) == was.get(key) || (absent(spec.get(key)) && absent(was.get(key)))
+    };
+    let needs = |kinds: &'static [&'static str]| move |spec: &Map<'_>| kind_in(spec, kinds);
+    let needs_ip = |spec: &Map<'_>| spec.text("type") != "ExternalName";
+    if needs_ip(was) && !needs_ip(spec) {
+        if same(spec, "clusterIP") && same(spec, "clusterIPs") {
+            spec.remove("clusterIP");
+            spec.remove("clusterIPs");
+        }
+        for key in ["ipFamilies", "ipFamilyPolicy"] {
+            if same(spec, key) {
+                spec.remove(key);
+            }
+        }
+    }
+    let needs_port = needs(&["NodePort", "LoadBalancer"]);
+    let ports = |spec: &Map<'_>| -> Vec<i64> {
+        let items = spec.items("ports").iter().filter_map(Value::as_map);
+        items.filter_map(|p| p.int("nodePort")).filter(|p| *p != 0).collect()
+    };
+    if needs_port(was) && !needs_port(spec) && ports(spec).iter().all(|p| ports(was).contains(p)) {
+        spec.each_mut("ports", |port| {
+            port.remove("nodePort");
+        });
+    }
+    let needs_health_check =
+        |spec: &Map<'_>| spec.text("type") == "LoadBalancer" && spec.text("externalTrafficPolicy") == "Local";
+    if needs_health_check(was) && !needs_health_check(spec) && same(spec, "healthCheckNodePort") {
+        spec.remove("healthCheckNodePort");
+    }
+    let balances = needs(&["LoadBalancer"]);
+    if balances(was) && !balances(spec) {
+        for key in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
+            if same(spec, key) {
+                spec.remove(key);
+            }
+        }
+    }
+    if externally_accessible(was) && !externally_accessible(spec) && same(spec, "externalTrafficPolicy") {
+        spec.remove("externalTrafficPolicy");
+    }
+}
+
+/// Whether a service can be reached from outside, so that `externalTrafficPolicy` means something.
+pub(crate) fn externally_accessible(spec: &Map<'_>) -> bool {
+    kind_in(spec, &["NodePort", "LoadBalancer"])
+        || (kind_in(spec, &["ClusterIP"]) && !spec.lacks("externalIPs"))
+}

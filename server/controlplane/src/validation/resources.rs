@@ -1,0 +1,57 @@
+//! Resource requirements of containers.
+
+use ringbolt_machinery::{
+    field::{FieldError, child, key},
+    value::{Map, Value},
+};
+
+use super::Errors;
+use crate::{quantity, tree::Members};
+
+/// Requests and limits: nothing negative, no request above its limit, equal where a resource cannot be overcommitted.
+pub(crate) fn validate(resources: &Map<'_>, path: &str, errors: &mut Errors) {
+    let amount = |list: &str, name: &str| {
+        resources.child(list).and_then(|m| m.get(name)).and_then(Value::as_str).and_then(quantity::nano)
+    };
+    for (name, text) in sorted(resources, "limits") {
+        let at = key(&child(path, "limits"), name);
+        negative(text, &at, errors);
+    }
+    for (name, text) in sorted(resources, "requests") {
+        let at = key(&child(path, "requests"), name);
+        negative(text, &at, errors);
+        let (Some(request), Some(limit)) = (amount("requests", name), amount("limits", name)) else {
+            continue;
+        };
+        let path = child(path, "requests");
+        let shown = resources.child("limits").map_or("", |l| l.text(name));
+        if request != limit && !may_overcommit(name) {
+            let why = format!("must be equal to {name} limit of {shown}");
+            errors.push(FieldError::invalid(path, text, why));
+        } else if request > limit {
+            let why = format!("must be less than or equal to {name} limit of {shown}");
+            errors.push(FieldError::invalid(path, text, why));
+        }
+    }
+}
+
+fn negative(text: &str, path: &str, errors: &mut Errors) {
+    if quantity::nano(text).is_some_and(|n| n < 0) {
+        errors.push(FieldError::invalid(path, text, "must be greater than or equal to 0"));
+    }
+}
+
+/// Native resources but huge pages may be requested below their limit.
+fn may_overcommit(name: &str) -> bool {
+    let native = !name.contains('/') || name.contains("kubernetes.io/");
+    native && !name.starts_with("hugepages-")
+}
+
+fn sorted<'v, 'a>(resources: &'v Map<'a>, list: &str) -> Vec<(&'a str, &'a str)> {
+    let mut entries: Vec<_> = resources
+        .child(list)
+        .map(|m| m.iter().map(|(k, v)| (k, v.as_str().unwrap_or(""))).collect())
+        .unwrap_or_default();
+    entries.sort_unstable();
+    entries
+}

@@ -1,0 +1,374 @@
+//! Workloads: pod templates, replication controllers and the apps group.
+
+use ringbolt_apiserver::registry::Part;
+use ringbolt_machinery::{
+    field::{FieldError, child},
+    validation::{names::dns1123_label_errors, validate_label_selector},
+    value::{Map, Value},
+};
+
+use super::{
+    Errors, at_most_all, each_invalid, immutable, int_or_percent, non_negative, pod_spec,
+    positive_int_or_percent, selector, with_map,
+};
+use crate::tree::Members;
+
+pub(crate) fn validate_pod_template(object: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "template", |template| pod_spec::validate_template(template, "template", errors));
+}
+
+fn template_labels<'v, 'a>(spec: &'v Map<'a>) -> Option<&'v Map<'a>> {
+    spec.child("template").and_then(|t| t.child("metadata")).and_then(|m| m.child("labels"))
+}
+
+fn shown<'a>(map: Option<&Map<'a>>) -> Value<'a> {
+    map.map_or(Value::Null, |m| Value::Map(m.clone()))
+}
+
+pub(crate) fn validate_replication_controller(object: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "spec", |spec| {
+        non_negative(spec, "minReadySeconds", "spec", errors);
+        if spec.lacks("selector") {
+            errors.push(FieldError::required("spec.selector", ""));
+        }
+        non_negative(spec, "replicas", "spec", errors);
+        let Some(template) = spec.child("template") else {
+            errors.push(FieldError::required("spec.template", ""));
+            return;
+        };
+        if let Some(wanted) = spec.child("selector").filter(|s| !s.is_empty()) {
+            if !selector::plain_matches(wanted, template_labels(spec)) {
+                let labels = shown(template_labels(spec));
+                let why = "`selector` does not match template `labels`";
+                errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
+            }
+        }
+        pod_spec::validate_template(template, "spec.template", errors);
+        restart_always(spec, "ReplicationController", errors);
+    });
+}
+
+/// Workloads whose pods run for ever.
+fn restart_always(spec: &Map<'_>, owner: &str, errors: &mut Errors) {
+    let Some(pod) = spec.child("template").and_then(|t| t.child("spec")) else { return };
+    let policy = pod.text("restartPolicy");
+    if policy != "Always" {
+        errors.push(FieldError::not_supported("spec.template.spec.restartPolicy", policy, &["Always"]));
+    }
+    if pod.has("activeDeadlineSeconds") {
+        let why = format!("activeDeadlineSeconds in {owner} is not Supported");
+        errors.push(FieldError::forbidden("spec.template.spec.activeDeadlineSeconds", why));
+    }
+}
+
+/// The selector of a workload and the labels of its template. `required` is what stands behind `Required value`.
+fn check_selector(spec: &Map<'_>, kind: &str, errors: &mut Errors) {
+    let Some(wanted) = spec.child("selector") else {
+        errors.push(FieldError::required("spec.selector", ""));
+        return;
+    };
+    errors.extend(validate_label_selector(spec.get("selector"), "spec.selector"));
+    if selector::is_empty(wanted) {
+        let why = format!("empty selector is invalid for {kind}");
+        errors.push(FieldError::invalid("spec.selector", &shown(Some(wanted)), why));
+    }
+}
+
+fn check_template(spec: &Map<'_>, errors: &mut Errors) {
+    let template = spec.child("template");
+    let wanted = spec.child("selector");
+    if let Some(wanted) = wanted.filter(|s| !selector::is_empty(s)) {
+        if !selector::matches(wanted, template_labels(spec)) {
+            let labels = shown(template_labels(spec));
+            let why = "`selector` does not match template `labels`";
+            errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
+        }
+    }
+    if let Some(template) = template {
+        pod_spec::validate_template(template, "spec.template", errors);
+    }
+}
+
+pub(crate) fn validate_deployment(object: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "spec", |spec| {
+        non_negative(spec, "replicas", "spec", errors);
+        check_selector(spec, "deployment", errors);
+        check_template(spec, errors);
+        restart_always(spec, "ReplicaSet", errors);
+        deployment_strategy(spec, errors);
+        non_negative(spec, "minReadySeconds", "spec", errors);
+        non_negative(spec, "revisionHistoryLimit", "spec", errors);
+        non_negative(spec, "progressDeadlineSeconds", "spec", errors);
+        if let Some(deadline) = spec.int("progressDeadlineSeconds") {
+            if deadline <= spec.int("minReadySeconds").unwrap_or(0) {
+                let why = "must be greater than minReadySeconds";
+                errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, why));
+            }
+        }
+    });
+}
+
+fn deployment_strategy(spec: &Map<'_>, errors: &mut Errors) {
+    let Some(strategy) = spec.child("strategy") else { return };
+    let path = "spec.strategy.rollingUpdate";
+    match (strategy.text("type"), strategy.child("rollingUpdate")) {
+        ("Recreate", Some(_)) => {
+            errors
+                .push(FieldError::forbidden(path, "may not be specified when strategy `type` is 'Recreate'"));
+        }
+        ("RollingUpdate", Some(rolling)) => {
+            for key in ["maxUnavailable", "maxSurge"] {
+                if let Some(value) = rolling.get(key) {
+                    positive_int_or_percent(value, &child(path, key), errors);
+                }
+            }
+            let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+            if int_or_percent(unavailable) == 0 && int_or_percent(surge) == 0 {
+                let shown = unavailable.cloned().unwrap_or(Value::Int(0));
+                let why = "may not be 0 when `maxSurge` is 0";
+                errors.push(FieldError::invalid(child(path, "maxUnavailable"), &shown, why));
+            }
+            if let Some(value) = unavailable {
+                at_most_all(value, &child(path, "maxUnavailable"), errors);
+            }
+        }
+        ("Recreate" | "RollingUpdate", _) => {}
+        _ => {
+            let shown = Value::Map(strategy.clone());
+            errors.push(FieldError::not_supported("spec.strategy", &shown, &["Recreate", "RollingUpdate"]));
+        }
+    }
+}
+
+/// Members of the spec that stay what they are.
+fn immutable_spec(object: &Value<'_>, old: &Value<'_>, members: &[&str], errors: &mut Errors) {
+    with_map(object, "spec", |new| {
+        with_map(old, "spec", |old| {
+            for member in members {
+                immutable(new, old, member, "spec", errors);
+            }
+        });
+    });
+}
+
+pub(crate) fn validate_deployment_update(
+    part: Part,
+    object: &Value<'_>,
+    old: &Value<'_>,
+    errors: &mut Errors,
+) {
+    if part == Part::Main {
+        validate_deployment(object, errors);
+        immutable_spec(object, old, &["selector"], errors);
+    }
+}
+
+pub(crate) fn validate_replica_set(object: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "spec", |spec| {
+        non_negative(spec, "replicas", "spec", errors);
+        non_negative(spec, "minReadySeconds", "spec", errors);
+        check_selector(spec, "deployment", errors);
+        check_template(spec, errors);
+        restart_always(spec, "ReplicaSet", errors);
+    });
+}
+
+pub(crate) fn validate_replica_set_update(
+    part: Part,
+    object: &Value<'_>,
+    old: &Value<'_>,
+    errors: &mut Errors,
+) {
+    if part == Part::Main {
+        validate_replica_set(object, errors);
+        immutable_spec(object, old, &["selector"], errors);
+    }
+}
+
+pub(crate) fn validate_daemon_set(object: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "spec", |spec| {
+        let wanted = spec.child("selector");
+        errors.extend(validate_label_selector(spec.get("selector"), "spec.selector"));
+        let matched = wanted.is_some_and(|s| selector::matches(s, template_labels(spec)));
+        if !matched {
+            let labels = shown(template_labels(spec));
+            let why = "`selector` does not match template `labels`";
+            errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
+        }
+        if let Some(wanted) = wanted.filter(|s| selector::is_empty(s)) {
+            let why = "empty selector is invalid for daemonset";
+            errors.push(FieldError::invalid("spec.selector", &shown(Some(wanted)), why));
+        }
+        if let Some(template) = spec.child("template") {
+            pod_spec::validate_template(template, "spec.template", errors);
+        }
+        restart_always(spec, "DaemonSet", errors);
+        non_negative(spec, "minReadySeconds", "spec", errors);
+        daemon_set_strategy(spec, errors);
+        non_negative(spec, "revisionHistoryLimit", "spec", errors);
+    });
+}
+
+fn daemon_set_strategy(spec: &Map<'_>, errors: &mut Errors) {
+    let Some(strategy) = spec.child("updateStrategy") else { return };
+    let path = "spec.updateStrategy.rollingUpdate";
+    match strategy.text("type") {
+        "OnDelete" => {}
+        "RollingUpdate" => {
+            let Some(rolling) = strategy.child("rollingUpdate") else {
+                errors.push(FieldError::required(path, ""));
+                return;
+            };
+            for check in [positive_int_or_percent, at_most_all] {
+                for key in ["maxUnavailable", "maxSurge"] {
+                    if let Some(value) = rolling.get(key) {
+                        check(value, &child(path, key), errors);
+                    }
+                }
+            }
+            let unavailable = int_or_percent(rolling.get("maxUnavailable")) != 0;
+            let surge = rolling.get("maxSurge");
+            match (unavailable, int_or_percent(surge) != 0) {
+                (true, true) => {
+                    let shown = surge.cloned().unwrap_or(Value::Int(0));
+                    let why = "may not be set when maxUnavailable is non-zero";
+                    errors.push(FieldError::invalid(child(path, "maxSurge"), &shown, why));
+                }
+                (false, false) => {
+                    let why = "cannot be 0 when maxSurge is 0";
+                    errors.push(FieldError::required(child(path, "maxUnavailable"), why));
+                }
+                _ => {}
+            }
+        }
+        _ => {
+            let shown = Value::Map(strategy.clone());
+            errors.push(FieldError::not_supported(
+                "spec.updateStrategy",
+                &shown,
+                &["RollingUpdate", "OnDelete"],
+            ));
+        }
+    }
+}
+
+pub(crate) fn validate_daemon_set_update(
+    part: Part,
+    object: &Value<'_>,
+    old: &Value<'_>,
+    errors: &mut Errors,
+) {
+    if part == Part::Main {
+        immutable_spec(object, old, &["selector"], errors);
+        validate_daemon_set(object, errors);
+    }
+}
+
+pub(crate) fn validate_stateful_set(object: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "spec", |spec| {
+        let policy = spec.text("podManagementPolicy");
+        if !matches!(policy, "OrderedReady" | "Parallel") {
+            let why = "must be 'OrderedReady' or 'Parallel'";
+            errors.push(FieldError::invalid("spec.podManagementPolicy", policy, why));
+        }
+        stateful_set_strategy(spec, errors);
+        retention_policy(spec, errors);
+        non_negative(spec, "replicas", "spec", errors);
+        non_negative(spec, "minReadySeconds", "spec", errors);
+        if let Some(ordinals) = spec.child("ordinals") {
+            non_negative(ordinals, "start", "spec.ordinals", errors);
+        }
+        let service = spec.text("serviceName");
+        if !service.is_empty() {
+            each_invalid(dns1123_label_errors(service), "spec.serviceName", service, errors);
+        }
+        check_selector(spec, "statefulset", errors);
+        // Templates of claims are volumes of the pods as well: mounts may name them.
+        if spec.lacks("volumeClaimTemplates") {
+            check_template(spec, errors);
+        }
+        restart_always(spec, "StatefulSet", errors);
+    });
+}
+
+fn stateful_set_strategy(spec: &Map<'_>, errors: &mut Errors) {
+    let Some(strategy) = spec.child("updateStrategy") else { return };
+    let path = "spec.updateStrategy.rollingUpdate";
+    match (strategy.text("type"), strategy.child("rollingUpdate")) {
+        ("", _) => errors.push(FieldError::required("spec.updateStrategy", "")),
+        ("RollingUpdate", Some(rolling)) => {
+            non_negative(rolling, "partition", path, errors);
+            if let Some(value) = rolling.get("maxUnavailable").filter(|v| !v.is_null()) {
+                let path = child(path, "maxUnavailable");
+                positive_int_or_percent(value, &path, errors);
+                if int_or_percent(Some(value)) == 0 {
+                    errors.push(FieldError::invalid(path.clone(), value, "cannot be 0"));
+                }
+                at_most_all(value, &path, errors);
+            }
+        }
+        ("OnDelete", Some(_)) => {
+            let shown = strategy.get("rollingUpdate").cloned().unwrap_or(Value::Null);
+            let why = "only allowed for updateStrategy 'RollingUpdate'";
+            errors.push(FieldError::invalid(path, &shown, why));
+        }
+        ("RollingUpdate" | "OnDelete", None) => {}
+        _ => {
+            let shown = Value::Map(strategy.clone());
+            let why = "must be 'RollingUpdate' or 'OnDelete'";
+            errors.push(FieldError::invalid("spec.updateStrategy", &shown, why));
+        }
+    }
+}
+
+fn retention_policy(spec: &Map<'_>, errors: &mut Errors) {
+    let Some(policy) = spec.child("persistentVolumeClaimRetentionPolicy") else { return };
+    for key in ["whenDeleted", "whenScaled"] {
+        let path = "spec.persistentVolumeClaimRetentionPolicy";
+        super::one_of(policy, key, path, &["Delete", "Retain"], errors);
+    }
+}
+
+pub(crate) fn validate_stateful_set_update(
+    part: Part,
+    object: &Value<'_>,
+    old: &Value<'_>,
+    errors: &mut Errors,
+) {
+    if part == Part::Main {
+        validate_stateful_set(object, errors);
+        let members = ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"];
+        immutable_spec(object, old, &members, errors);
+    }
+}
+
+pub(crate) fn validate_controller_revision(object: &Value<'_>, errors: &mut Errors) {
+    revision_number(object, errors);
+    match object.path(&["data"]) {
+        None | Some(Value::Null) => errors.push(FieldError::required("data", "data is mandatory")),
+        Some(Value::Raw(text)) if text.trim() == "null" => {
+            errors.push(FieldError::required("data", "data is mandatory"));
+        }
+        Some(Value::Raw(text)) if text.trim_start().starts_with('{') => {}
+        Some(Value::Map(_)) => {}
+        Some(_) => errors.push(FieldError::required("data", "data must be a valid JSON object")),
+    }
+}
+
+fn revision_number(object: &Value<'_>, errors: &mut Errors) {
+    if let Some(map) = object.as_map() {
+        non_negative(map, "revision", "", errors);
+    }
+}
+
+pub(crate) fn validate_controller_revision_update(
+    _: Part,
+    object: &Value<'_>,
+    old: &Value<'_>,
+    errors: &mut Errors,
+) {
+    revision_number(object, errors);
+    if let (Some(new), Some(old)) = (object.as_map(), old.as_map()) {
+        immutable(new, old, "data", "", errors);
+    }
+}
