@@ -47,7 +47,7 @@ func (s *structType) read(schema spec.Schema) error {
 	for name, value := range schema.Extensions {
 		switch name {
 		case "x-kubernetes-map-type":
-			s.atomic = value == "atomic"
+			s.mapType = value.(string)
 		case "x-kubernetes-unions":
 			text, err := json.Marshal(value)
 			if err != nil {

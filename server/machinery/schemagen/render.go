@@ -91,10 +91,7 @@ func (t *table) list(items []string) string {
 }
 
 func (t *table) structType(set *typeSet, s *structType) {
-	flags := ""
-	if s.atomic {
-		flags += "a"
-	}
+	flags := map[string]string{"atomic": "a", "granular": "g"}[s.mapType]
 	goName := s.goType.String()
 	line(&t.body, "S", s.goType.Name(), goName[:strings.IndexByte(goName, '.')], s.openapi, flags, s.unions)
 	for _, f := range s.fields {

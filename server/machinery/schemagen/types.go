@@ -55,7 +55,7 @@ type structType struct {
 	openapi string
 	fields  []*field
 	id      int
-	atomic  bool
+	mapType string
 	unions  string
 	defined bool // has an OpenAPI definition
 }

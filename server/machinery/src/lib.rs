@@ -7,6 +7,7 @@ pub mod int_or_string;
 pub mod json;
 pub mod limits;
 pub mod patch;
+pub mod openapi;
 pub mod quantity;
 pub mod scan;
 pub mod schema;

@@ -144,6 +144,8 @@ pub struct Struct {
     pub fields: Vec<Field>,
     /// `x-kubernetes-map-type: atomic` on the type.
     pub atomic: bool,
+    /// `x-kubernetes-map-type: granular` on the type (it is what a struct is anyway).
+    pub granular: bool,
     /// `x-kubernetes-unions`, as JSON; empty where none.
     pub unions: &'static str,
     /// Indices of `fields`, sorted by name (look-up), made at load.

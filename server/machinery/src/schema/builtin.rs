@@ -145,6 +145,7 @@ impl Reader {
                     openapi_name,
                     fields: Vec::new(),
                     atomic: flags == "a",
+                    granular: flags == "g",
                     unions,
                     by_name: Vec::new(),
                     by_proto: Vec::new(),

@@ -1,0 +1,276 @@
+//! The documents against those of a real server, and what stands on its own.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::*;
+use crate::schema::Schema;
+
+/// Documents of a live 1.37.2 without descriptions; `None` where they are not at hand.
+fn fixtures() -> Option<PathBuf> {
+    let shared = std::env::var_os("RINGBOLT_SHARED").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
+        PathBuf::from,
+    );
+    let dir = shared.join("data/fixtures/openapi-1.37/openapi");
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    println!("{} is not there: documents are not compared", dir.display());
+    None
+}
+
+fn read(path: &std::path::Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Takes out `description` where it is text (a property of that name is an object), as the fixtures have it.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if map.get("description").is_some_and(Value::is_string) {
+                map.remove("description");
+            }
+            map.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+fn stripped(json: &[u8]) -> Value {
+    let mut value = serde_json::from_slice(json).unwrap();
+    strip(&mut value);
+    value
+}
+
+/// Where two documents differ, one line a place.
+fn differences(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
+    match (ours, theirs) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<_> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let at = format!("{at} {key}");
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => differences(&at, a, b, out),
+                    (Some(_), None) => out.push(format!("{at}: only ours")),
+                    _ => out.push(format!("{at}: only theirs")),
+                }
+            }
+        }
+        _ if ours == theirs => {}
+        _ => out.push(format!("{at}: {ours} is {theirs}")),
+    }
+}
+
+#[test]
+fn v3_documents_equal_the_real_ones() {
+    let Some(dir) = fixtures() else { return };
+    let schema = Schema::builtin();
+    let mut bad = Vec::new();
+    let mut equal = 0;
+    for name in v3::names(&schema.groups) {
+        let ours = stripped(&v3::document(schema, &schema.groups, &name).unwrap());
+        let theirs = read(&dir.join("v3").join(format!("{}.json", name.replace('/', "__"))));
+        let mut here = Vec::new();
+        differences(&name, &ours, &theirs, &mut here);
+        equal += usize::from(here.is_empty());
+        bad.extend(here);
+    }
+    println!("{equal} documents of v3 equal");
+    assert!(bad.is_empty(), "{} differences:\n{}", bad.len(), bad[..bad.len().min(60)].join("\n"));
+}
+
+/// What belongs to groups that other servers of the chain serve, and to the issuer of service account tokens: their
+/// documents come with them.
+fn elsewhere(name: &str) -> bool {
+    ["/apis/apiextensions.k8s.io/", "/apis/apiregistration.k8s.io/", "/.well-known/", "/openid/"]
+        .iter()
+        .chain(&["io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."])
+        .any(|prefix| name.starts_with(prefix))
+}
+
+fn drop_elsewhere(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, _| !elsewhere(key));
+            map.values_mut().for_each(drop_elsewhere);
+        }
+        Value::Array(items) => {
+            let groups = [Value::from("apiextensions.k8s.io"), Value::from("apiregistration.k8s.io")];
+            items.retain(|item| !item.get("group").is_some_and(|group| groups.contains(group)));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_v2_document_equals_the_real_one() {
+    let Some(dir) = fixtures() else { return };
+    let schema = Schema::builtin();
+    let ours = stripped(&v2::json(schema, &schema.groups));
+    let mut theirs = read(&dir.join("v2.json"));
+    drop_elsewhere(&mut theirs);
+    let mut bad = Vec::new();
+    differences("v2", &ours, &theirs, &mut bad);
+    assert!(bad.is_empty(), "{} differences:\n{}", bad.len(), bad[..bad.len().min(60)].join("\n"));
+}
+
+#[test]
+fn every_document_of_the_real_index_is_there() {
+    let Some(dir) = fixtures() else { return };
+    let theirs = read(&dir.join("v3/index.json"));
+    let theirs = theirs.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned());
+    let theirs: Vec<_> = theirs.filter(|name| !elsewhere(&format!("/{name}/"))).collect();
+    assert_eq!(v3::names(&Schema::builtin().groups), theirs);
+}
+
+#[test]
+fn the_index_names_the_content() {
+    let schema = Schema::builtin();
+    let groups: Vec<_> = schema.groups.iter().filter(|g| g.name == "apps").cloned().collect();
+    let index: Value = serde_json::from_slice(&v3::index(schema, &groups)).unwrap();
+    let names: Vec<_> = index["paths"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["apis", "apis/apps", "apis/apps/v1", "version"]);
+    let document = v3::document(schema, &groups, "apis/apps/v1").unwrap();
+    let hash = v3::hash(&document);
+    assert_eq!(hash.len(), 128);
+    assert_eq!(hash, hash.to_uppercase());
+    assert_eq!(
+        index["paths"]["apis/apps/v1"]["serverRelativeURL"],
+        format!("/openapi/v3/apis/apps/v1?hash={hash}")
+    );
+}
+
+#[test]
+fn documents_of_what_is_not_served_are_absent() {
+    let schema = Schema::builtin();
+    for name in
+        ["", "api/v2", "apis/apps/v1beta1", "apis/nobody", "apis/apps/v1/", "apis//v1", "apps/v1", "apis/"]
+    {
+        assert!(v3::document(schema, &schema.groups, name).is_none(), "{name}");
+    }
+    // All versions can be turned on.
+    assert!(v3::document(schema, &schema.all_groups, "apis/scheduling.k8s.io/v1alpha3").is_some());
+}
+
+#[test]
+fn references_lead_somewhere() {
+    fn check(value: &Value, schemas: &serde_json::Map<String, Value>) {
+        match value {
+            Value::Object(map) => {
+                if let Some(Value::String(reference)) = map.get("$ref") {
+                    let name = reference.strip_prefix("#/components/schemas/").unwrap();
+                    assert!(schemas.contains_key(name), "{name}");
+                }
+                map.values().for_each(|value| check(value, schemas));
+            }
+            Value::Array(items) => items.iter().for_each(|item| check(item, schemas)),
+            _ => {}
+        }
+    }
+    let schema = Schema::builtin();
+    let mut ids = BTreeSet::new();
+    for name in v3::names(&schema.all_groups) {
+        let document = v3::document(schema, &schema.all_groups, &name).unwrap();
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        check(&document, document["components"]["schemas"].as_object().unwrap());
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (_, operation) in
+                item.as_object().unwrap().iter().filter(|(method, _)| *method != "parameters")
+            {
+                assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{path}");
+            }
+        }
+    }
+}
+
+/// What kubectl looks for before it leaves validation to the server: `fieldValidation` on the patch of the kind.
+#[test]
+fn patches_take_field_validation() {
+    let schema = Schema::builtin();
+    let document = v3::document(schema, &schema.groups, "api/v1").unwrap();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    let patch = &document["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"];
+    assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], "ConfigMap");
+    let names: Vec<_> =
+        patch["parameters"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["dryRun", "fieldManager", "fieldValidation", "force"]);
+}
+
+/// The fields of a protobuf message: number and, of length-delimited ones, content.
+fn message(mut bytes: &[u8]) -> Vec<(u64, &[u8])> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let mut n = 0;
+        for shift in (0..).step_by(7) {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            n |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        n
+    }
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let n = varint(&mut bytes);
+        let content = match tag & 7 {
+            2 => {
+                let (content, rest) = bytes.split_at(usize::try_from(n).unwrap());
+                bytes = rest;
+                content
+            }
+            0 => &[],
+            other => panic!("wire type {other}"),
+        };
+        fields.push((tag >> 3, content));
+    }
+    fields
+}
+
+fn only(bytes: &[u8], number: u64) -> &[u8] {
+    let found: Vec<_> =
+        message(bytes).into_iter().filter(|(n, _)| *n == number).map(|(_, content)| content).collect();
+    assert_eq!(found.len(), 1, "field {number}");
+    found[0]
+}
+
+/// The value of a name in a message of named values.
+fn named<'a>(bytes: &'a [u8], number: u64, name: &str) -> &'a [u8] {
+    let entries = message(bytes).into_iter().filter(|(n, _)| *n == number);
+    let mut entries = entries.filter(|(_, entry)| only(entry, 1) == name.as_bytes());
+    only(entries.next().expect(name).1, 2)
+}
+
+#[test]
+fn the_v2_document_as_protobuf() {
+    let schema = Schema::builtin();
+    let bytes = v2::protobuf(schema, &schema.groups);
+    let json: Value = serde_json::from_slice(&v2::json(schema, &schema.groups)).unwrap();
+    assert_eq!(only(&bytes, 1), b"2.0");
+    let definitions = only(&bytes, 9);
+    assert_eq!(message(definitions).len(), json["definitions"].as_object().unwrap().len());
+    assert_eq!(message(only(&bytes, 8)).len(), json["paths"].as_object().unwrap().len());
+
+    let container = named(definitions, 1, "io.k8s.api.core.v1.Container");
+    let ports = named(only(container, 25), 1, "ports");
+    assert_eq!(only(only(ports, 22), 1), b"array");
+    let port = only(only(only(ports, 23), 1), 1);
+    assert_eq!(port, b"#/definitions/io.k8s.api.core.v1.ContainerPort");
+    assert_eq!(only(named(ports, 31, "x-kubernetes-list-map-keys"), 2), b"- containerPort\n- protocol\n");
+    let role = named(definitions, 1, "io.k8s.api.rbac.v1.Role");
+    let kinds = only(named(role, 31, "x-kubernetes-group-version-kind"), 2);
+    assert_eq!(kinds, b"- group: rbac.authorization.k8s.io\n  kind: Role\n  version: v1\n");
+
+    let pod = named(only(&bytes, 8), 2, "/api/v1/namespaces/{namespace}/pods/{name}");
+    let patch = only(pod, 8);
+    assert_eq!(only(patch, 5), b"patchCoreV1NamespacedPod");
+    // In place, as old kubectl looks for it: parameter, not of a body, in the query.
+    let in_place = message(patch).into_iter().filter(|(n, p)| *n == 8 && message(p)[0].0 == 1);
+    let names: Vec<_> = in_place.map(|(_, p)| only(only(only(only(p, 1), 2), 3), 4)).collect();
+    assert_eq!(names, [&b"dryRun"[..], b"fieldValidation"]);
+}

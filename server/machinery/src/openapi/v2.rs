@@ -1,0 +1,135 @@
+//! OpenAPI v2 (Swagger): one document of everything, as JSON and as protobuf.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::definitions::{Definitions, kind_node};
+use super::gnostic;
+use super::node::Node;
+use super::operations::{self, Operation, Paths, Payload, take_common};
+use super::parameters::{Location, Parameter};
+use super::{Form, info, security_schemes};
+use crate::schema::{Group, Schema};
+
+/// The document of all `groups` as JSON.
+pub fn json(schema: &Schema, groups: &[Group]) -> Vec<u8> {
+    document(schema, groups).to_json()
+}
+
+/// The document of all `groups` as protobuf, `openapi.v2.Document` of gnostic. Media type
+/// `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
+pub fn protobuf(schema: &Schema, groups: &[Group]) -> Vec<u8> {
+    gnostic::encode(&document(schema, groups))
+}
+
+fn document(schema: &Schema, groups: &[Group]) -> Node {
+    let mut paths = Paths::new();
+    operations::groups(&mut paths);
+    operations::version(&mut paths);
+    for group in groups {
+        match group.name {
+            "" => operations::core_versions(&mut paths),
+            name => operations::group(&mut paths, name),
+        }
+        for version in &group.versions {
+            operations::group_version(&mut paths, schema, group.name, version);
+        }
+    }
+    let definitions = Definitions::new(schema, Form::V2, None).gather(&paths);
+    let mut shared = BTreeMap::new();
+    let mut items = Vec::with_capacity(paths.len());
+    for (path, operations) in paths {
+        items.push((Cow::Owned(path), path_item(operations, &mut shared)));
+    }
+    Node::map([
+        ("swagger", Node::text("2.0")),
+        ("info", info()),
+        ("paths", Node::Map(items)),
+        ("definitions", definitions),
+        ("parameters", Node::Map(shared.into_iter().map(|(name, node)| (Cow::Owned(name), node)).collect())),
+        ("securityDefinitions", security_schemes()),
+        ("security", Node::List(vec![Node::map([("BearerToken", Node::List(Vec::new()))])])),
+    ])
+}
+
+/// Parameters that operations share, by name.
+type Shared = BTreeMap<String, Node>;
+
+fn path_item(mut operations: Vec<Operation>, shared: &mut Shared) -> Node {
+    let common = take_common(&mut operations);
+    let mut node = Node::Map(Vec::new());
+    for method in operations::METHODS {
+        if let Some(operation) = operations.iter().find(|o| o.method == method) {
+            node.put(method, operation_node(operation, shared));
+        }
+    }
+    if !common.is_empty() {
+        node.put("parameters", Node::List(common.iter().map(|p| parameter(p, shared)).collect()));
+    }
+    node
+}
+
+fn operation_node(operation: &Operation, shared: &mut Shared) -> Node {
+    let mut node = Node::map([
+        ("consumes", Node::texts(operation.consumes)),
+        ("produces", Node::texts(operation.produces)),
+        ("schemes", Node::texts(&["https"])),
+        ("tags", Node::List(vec![Node::Text(Cow::Owned(operation.tag.clone()))])),
+        ("operationId", Node::Text(Cow::Owned(operation.id.clone()))),
+    ]);
+    // The body sorts among the names: all of its operation's own parameters come after it.
+    let mut parameters: Vec<Node> = operation.body.iter().map(|body| body_node(body, shared)).collect();
+    parameters.extend(operation.parameters.iter().map(|p| parameter(p, shared)));
+    if !parameters.is_empty() {
+        node.put("parameters", Node::List(parameters));
+    }
+    let mut responses = Node::Map(Vec::new());
+    for (code, description) in operation.success {
+        let response = [("description", Node::text(description)), ("schema", schema_of(&operation.answer))];
+        responses.put(*code, Node::map(response));
+    }
+    responses.put("401", Node::map([("description", Node::text("Unauthorized"))]));
+    node.put("responses", responses);
+    if !operation.action.is_empty() {
+        node.put("x-kubernetes-action", Node::text(operation.action));
+    }
+    if let Some(kind) = operation.kind {
+        node.put("x-kubernetes-group-version-kind", kind_node(kind));
+    }
+    node
+}
+
+fn schema_of(payload: &Payload) -> Node {
+    match payload {
+        Payload::Definition(name) => Form::V2.reference(name),
+        Payload::Text => Node::map([("type", Node::text("string"))]),
+    }
+}
+
+fn body_node(body: &operations::Body, shared: &mut Shared) -> Node {
+    let mut node = Node::map([("name", Node::text("body")), ("in", Node::text("body"))]);
+    if body.required {
+        node.put("required", Node::Bool(true));
+    }
+    node.put("schema", schema_of(&body.payload));
+    if body.shared.is_empty() { node } else { share(body.shared.to_owned(), node, shared) }
+}
+
+fn parameter(p: &Parameter, shared: &mut Shared) -> Node {
+    let mut node = Node::map([
+        ("uniqueItems", Node::Bool(true)),
+        ("type", Node::text(p.ty)),
+        ("name", Node::text(p.name)),
+        ("in", Node::text(p.location.as_str())),
+    ]);
+    if p.location == Location::Path {
+        node.put("required", Node::Bool(true));
+    }
+    if p.shared.is_empty() { node } else { share(format!("{}-{}", p.name, p.shared), node, shared) }
+}
+
+fn share(name: String, node: Node, shared: &mut Shared) -> Node {
+    let reference = Node::map([("$ref", Node::Text(Cow::Owned(format!("#/parameters/{name}"))))]);
+    shared.insert(name, node);
+    reference
+}

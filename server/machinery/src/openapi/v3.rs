@@ -1,0 +1,158 @@
+//! OpenAPI v3: an index, and a document for each group and group-version.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use sha2::{Digest, Sha512};
+
+use super::definitions::Definitions;
+use super::node::Node;
+use super::operations::{self, Operation, Paths, Payload, take_common};
+use super::parameters::Parameter;
+use super::{Form, info, security_schemes};
+use crate::schema::{Group, Schema};
+
+/// Names of all documents, sorted as the index has them: `api`, `api/v1`, `apis`, `apis/apps`, `apis/apps/v1`, …,
+/// `version`. Document NAME is served at `/openapi/v3/NAME`.
+pub fn names(groups: &[Group]) -> Vec<String> {
+    let mut names = vec!["apis".to_owned(), "version".to_owned()];
+    for group in groups {
+        let root = if group.name.is_empty() { "api".to_owned() } else { format!("apis/{}", group.name) };
+        names.extend(group.versions.iter().map(|version| format!("{root}/{version}")));
+        names.push(root);
+    }
+    names.sort_unstable();
+    names
+}
+
+/// The document of a name, as JSON. `None` where there is no such group or version in `groups`.
+pub fn document(schema: &Schema, groups: &[Group], name: &str) -> Option<Vec<u8>> {
+    let mut paths = Paths::new();
+    let mut only = Some(("", "v1"));
+    let known = |group: &str| groups.iter().find(|g| g.name == group);
+    match name.split('/').collect::<Vec<_>>()[..] {
+        ["api"] => {
+            known("")?;
+            operations::core_versions(&mut paths);
+        }
+        ["apis"] => operations::groups(&mut paths),
+        ["version"] => operations::version(&mut paths),
+        ["apis", group] if !group.is_empty() => {
+            known(group)?;
+            operations::group(&mut paths, group);
+        }
+        ["api", version] => {
+            known("")?.versions.iter().find(|v| **v == version)?;
+            operations::group_version(&mut paths, schema, "", version);
+            only = Some(("", version));
+        }
+        ["apis", group, version] if !group.is_empty() => {
+            known(group)?.versions.iter().find(|v| **v == version)?;
+            operations::group_version(&mut paths, schema, group, version);
+            only = Some((group, version));
+        }
+        _ => return None,
+    }
+    Some(render(schema, paths, only).to_json())
+}
+
+/// The hash that names a document's content in URLs and its ETag: SHA-512, upper-case hex.
+pub fn hash(document: &[u8]) -> String {
+    let mut text = String::with_capacity(128);
+    for byte in Sha512::digest(document) {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02X}");
+    }
+    text
+}
+
+/// The index, as JSON: where each document is, with the hash of its content. Makes every document for that.
+pub fn index(schema: &Schema, groups: &[Group]) -> Vec<u8> {
+    let mut paths = Node::Map(Vec::new());
+    for name in names(groups) {
+        let Some(document) = document(schema, groups, &name) else { continue };
+        let url = format!("/openapi/v3/{name}?hash={}", hash(&document));
+        paths.put(name, Node::map([("serverRelativeURL", Node::Text(Cow::Owned(url)))]));
+    }
+    Node::map([("paths", paths)]).to_json()
+}
+
+fn render(schema: &Schema, paths: Paths, only: Option<(&str, &str)>) -> Node {
+    let schemas = Definitions::new(schema, Form::V3, only).gather(&paths);
+    let paths =
+        paths.into_iter().map(|(path, operations)| (Cow::Owned(path), path_item(operations))).collect();
+    Node::map([
+        ("openapi", Node::text("3.0.0")),
+        ("info", info()),
+        ("paths", Node::Map(paths)),
+        ("components", Node::map([("schemas", schemas), ("securitySchemes", security_schemes())])),
+    ])
+}
+
+fn path_item(mut operations: Vec<Operation>) -> Node {
+    let common = take_common(&mut operations);
+    let mut node = Node::Map(Vec::new());
+    for method in operations::METHODS {
+        if let Some(operation) = operations.iter().find(|o| o.method == method) {
+            node.put(method, operation_node(operation));
+        }
+    }
+    if !common.is_empty() {
+        node.put("parameters", Node::List(common.iter().map(parameter).collect()));
+    }
+    node
+}
+
+fn operation_node(operation: &Operation) -> Node {
+    let mut node = Node::map([
+        ("tags", Node::List(vec![Node::Text(Cow::Owned(operation.tag.clone()))])),
+        ("operationId", Node::Text(Cow::Owned(operation.id.clone()))),
+    ]);
+    if !operation.parameters.is_empty() {
+        node.put("parameters", Node::List(operation.parameters.iter().map(parameter).collect()));
+    }
+    if let Some(body) = &operation.body {
+        let mut request = Node::map([("content", content(operation.consumes, &body.payload))]);
+        if body.required {
+            request.put("required", Node::Bool(true));
+        }
+        node.put("requestBody", request);
+    }
+    let mut responses = Node::Map(Vec::new());
+    for (code, description) in operation.success {
+        let content = content(operation.produces, &operation.answer);
+        responses.put(*code, Node::map([("description", Node::text(description)), ("content", content)]));
+    }
+    responses.put("401", Node::map([("description", Node::text("Unauthorized"))]));
+    node.put("responses", responses);
+    if !operation.action.is_empty() {
+        node.put("x-kubernetes-action", Node::text(operation.action));
+    }
+    if let Some((group, version, kind)) = operation.kind {
+        let kind = [("group", group), ("version", version), ("kind", kind)];
+        node.put("x-kubernetes-group-version-kind", Node::map(kind.map(|(k, v)| (k, Node::text(v)))));
+    }
+    node
+}
+
+fn content(types: &[&'static str], payload: &Payload) -> Node {
+    let mut types = types.to_vec();
+    types.sort_unstable();
+    let media = |ty| {
+        let schema = match payload {
+            Payload::Definition(name) => Form::V3.reference(name),
+            Payload::Text => Node::map([("type", Node::text("string"))]),
+        };
+        (Cow::Borrowed(ty), Node::map([("schema", schema)]))
+    };
+    Node::Map(types.into_iter().map(media).collect())
+}
+
+fn parameter(p: &Parameter) -> Node {
+    let mut node = Node::map([("name", Node::text(p.name)), ("in", Node::text(p.location.as_str()))]);
+    if p.location == super::parameters::Location::Path {
+        node.put("required", Node::Bool(true));
+    }
+    node.put("schema", Node::map([("type", Node::text(p.ty)), ("uniqueItems", Node::Bool(true))]));
+    node
+}
