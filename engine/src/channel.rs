@@ -53,6 +53,10 @@ pub(crate) struct Channel {
     pub(crate) phase: Phase,
     pub(crate) end: End,
     pub(crate) receive: Receive,
+    /// The receive found no buffer, and the connection waits for its turn to try again.
+    pub(crate) starved: bool,
+    /// Its turn has come: it need not queue behind others that wait for a buffer.
+    pub(crate) fed: bool,
     /// Whether the kernel has a send of ours.
     pub(crate) send_busy: bool,
     /// Whether a send failed; no other is tried.

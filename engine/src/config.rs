@@ -24,7 +24,7 @@ pub struct EngineConfig {
     pub handshake_timeout: Duration,
     /// Time a closed connection waits for the peer's end.
     pub linger_timeout: Duration,
-    /// Time a connection that closes may take to send what it has.
+    /// Time a connection that closes may stall while it sends what it has.
     pub flush_timeout: Duration,
 }
 
@@ -42,6 +42,13 @@ impl Default for EngineConfig {
             linger_timeout: limits::LINGER_TIMEOUT,
             flush_timeout: limits::FLUSH_TIMEOUT,
         }
+    }
+}
+
+impl EngineConfig {
+    /// The CPUs this process may use: what an empty [`EngineConfig::cores`] stands for.
+    pub fn affinity() -> std::io::Result<Vec<usize>> {
+        crate::sys::affinity()
     }
 }
 

@@ -74,7 +74,7 @@ impl Engine {
                 .stack_size(limits::CORE_STACK_BYTES)
                 .spawn(move || {
                     run_core(config.cores[index], &ready, || {
-                        let ring = Ring::new(config.ring_entries)?;
+                        let ring = Ring::new(config.ring_entries).map_err(|err| (StartStep::Ring, err))?;
                         let buffers =
                             Buffers::new(&ring, config.receive_buffers, config.receive_buffer_bytes)
                                 .map_err(|err| (StartStep::Buffers, err))?;

@@ -13,6 +13,7 @@ mod chunk;
 mod config;
 mod core;
 mod core_state;
+mod disk;
 mod engine;
 mod error;
 mod io;
@@ -27,6 +28,7 @@ mod wake;
 
 pub use app::{App, ConnId, ConnInfo, TimerKind, TlsInfo, TlsVersion};
 pub use config::{EngineConfig, Listener};
+pub use disk::{DirLock, DiskFile, LockError, RingDisk};
 pub use engine::{Engine, EngineHandle};
 pub use error::{StartError, StartStep};
 pub use io::{CoreIo, Io};

@@ -21,6 +21,10 @@ pub const CONNECTIONS_MAX: u32 = 65_536;
 /// heard (the kernel delivers at most 32 completions of one request in a row).
 pub(crate) const CONNECTIONS_SLACK: u32 = 64;
 
+/// Connections of a core that wait for a receive buffer above which it accepts no more: the core is overloaded, and
+/// the kernel's backlog is the better queue.
+pub(crate) const STARVED_MAX: usize = 4 * RECEIVE_BUFFERS as usize;
+
 /// Backlog of a listener (a core has its own); the kernel cuts it to `net.core.somaxconn`.
 pub const LISTEN_BACKLOG: i32 = 1024;
 
@@ -86,8 +90,8 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// by a reset that would destroy what the peer has not read yet (RFC 9112 section 9.6).
 pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a connection that is being closed may take to send what it has. A peer that does not read must not hold
-/// a graceful end for ever.
+/// How long a connection that is being closed may stall while it sends what it has. A peer that does not read must not
+/// hold a graceful end for ever; one that reads slowly may.
 pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// TCP keep-alive of accepted connections: idle time and interval of the generic API server's listener.
@@ -104,6 +108,15 @@ pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Stack of a core's thread. Only touched pages count, and frames of rustls and of generated decoders are deep.
 pub(crate) const CORE_STACK_BYTES: usize = 2 * 1024 * 1024;
+
+/// Unit of direct input and output: the largest logical block devices have, and a page.
+pub const DISK_BLOCK_BYTES: usize = 4096;
+
+/// Operations a disk has under way at once.
+pub(crate) const DISK_DEPTH: u32 = 8;
+
+/// The aligned memory a disk copies through when the caller's is not aligned.
+pub(crate) const DISK_BOUNCE_BYTES: usize = 1024 * 1024;
 
 const _: () = assert!(OUTPUT_LOW_BYTES < OUTPUT_HIGH_BYTES);
 const _: () = assert!(RECEIVE_BUFFERS.is_power_of_two(), "the kernel's buffer ring has 2^n entries");

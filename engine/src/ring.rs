@@ -66,7 +66,8 @@ pub(crate) struct Ring {
     ring: IoUring,
     /// Vectors of sends under way, by slot.
     vectors: Vec<Option<Box<Vector>>>,
-    /// Vectors to use again.
+    /// Vectors to use again; boxed, as they go back to `vectors` without a copy.
+    #[allow(clippy::vec_box, reason = "a vector is a kilobyte, and changes hands with every vectored send")]
     free: Vec<Box<Vector>>,
     /// What the wake-up read fills; on the heap, so that it stays where it is.
     wake_value: Box<u64>,
@@ -78,39 +79,29 @@ pub(crate) struct Ring {
 const VECTORS_FREE_MAX: usize = 16;
 
 impl Ring {
-    /// Makes the ring for the calling thread, with what this kernel has of single issuer (6.0), deferred (6.1) and
-    /// cooperative (5.19) task running.
-    pub(crate) fn new(entries: u32) -> Result<Ring, (StartStep, io::Error)> {
-        let mut last = None;
-        for level in 0..3 {
+    /// Makes the ring for the calling thread. Without deferred task running (6.1) it does with cooperative; a kernel
+    /// without single issuers (6.0) has no multishot receive either, and is refused.
+    pub(crate) fn new(entries: u32) -> io::Result<Ring> {
+        let build = |deferred: bool| {
             let mut builder = IoUring::builder();
             builder.setup_cqsize(entries.saturating_mul(4)).setup_clamp().setup_submit_all().dontfork();
-            if level < 2 {
-                builder.setup_coop_taskrun().setup_single_issuer();
-            }
-            if level < 1 {
+            builder.setup_coop_taskrun().setup_single_issuer();
+            if deferred {
                 builder.setup_defer_taskrun();
-            } else if level < 2 {
+            } else {
                 builder.setup_taskrun_flag();
             }
-            match builder.build(entries) {
-                Ok(ring) => {
-                    if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
-                        return Err((StartStep::Ring, io::Error::from_raw_os_error(libc::EINVAL)));
-                    }
-                    return Ok(Ring {
-                        ring,
-                        vectors: Vec::new(),
-                        free: Vec::new(),
-                        wake_value: Box::new(0),
-                        early: Vec::new(),
-                    });
-                }
-                Err(err) if err.raw_os_error() == Some(libc::EINVAL) => last = Some(err),
-                Err(err) => return Err((StartStep::Ring, err)),
-            }
+            builder.build(entries)
+        };
+        let ring = match build(true) {
+            Err(err) if err.raw_os_error() == Some(libc::EINVAL) => build(false)?,
+            result => result?,
+        };
+        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        Err((StartStep::Ring, last.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))))
+        let (vectors, free, early) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Ring { ring, vectors, free, wake_value: Box::new(0), early })
     }
 
     pub(crate) fn inner(&self) -> &IoUring {

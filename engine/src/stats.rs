@@ -68,7 +68,7 @@ pub struct Stats {
     pub handshake_errors: u64,
     /// Accepts that failed, for want of descriptors for example.
     pub accept_errors: u64,
-    /// Calls of the application that panicked; each cost a connection.
+    /// Calls of the application (or of TLS) that panicked; each cost a connection.
     pub panics: u64,
     /// Connections ended because a core's output limit was reached.
     pub output_overflows: u64,

@@ -60,7 +60,7 @@ impl<A: App> Core<A> {
         if self.listeners.iter().all(|listener| listener.armed || listener.stopped) {
             return Ok(());
         }
-        if self.is_full() {
+        if self.is_full(0) {
             self.accept_retry = Some(self.state.tick_after(limits::ACCEPT_RETRY));
             return Ok(());
         }
@@ -76,12 +76,16 @@ impl<A: App> Core<A> {
         Ok(())
     }
 
-    fn is_full(&self) -> bool {
-        self.state.shared.open_total() >= self.state.config.connections_max as usize
+    /// Whether, with so many more, no others are to be taken: at the limit, or while those here get no buffers. The
+    /// kernel's backlog holds the others meanwhile.
+    fn is_full(&self, more: usize) -> bool {
+        self.state.shared.open_total() + more >= self.state.config.connections_max as usize
+            || self.starved.len() > limits::STARVED_MAX
     }
 
     pub(super) fn on_accept(&mut self, index: u32, completion: Completion) -> io::Result<()> {
-        let full = self.is_full();
+        // This one counts as well.
+        let full = self.is_full(1);
         let listener = &mut self.listeners[index as usize];
         if !completion.more {
             listener.armed = false;
@@ -102,10 +106,6 @@ impl<A: App> Core<A> {
         }
         // SAFETY: the kernel returned this descriptor with the completion of an accept, and only here.
         let stream = unsafe { sys::accepted(result) };
-        if full && listener.armed && !listener.cancelling {
-            listener.cancelling = true;
-            self.state.ring.cancel(Op::Accept(index))?;
-        }
         if self.stopping.is_some() {
             return Ok(());
         }
@@ -114,17 +114,22 @@ impl<A: App> Core<A> {
         let target = shared.least_loaded(here);
         shared.open[target].fetch_add(1, Ordering::Relaxed);
         count(&shared.accepted);
+        if full && listener.armed && !listener.cancelling {
+            listener.cancelling = true;
+            self.state.ring.cancel(Op::Accept(index))?;
+        }
         let id = listener.id;
         if target == here {
-            return self.adopt(stream, id);
+            self.adopt(stream, id);
+        } else {
+            count(&shared.handed_over);
+            listener.peers[target].send(Message::Accepted { stream, listener: id });
         }
-        count(&shared.handed_over);
-        listener.peers[target].send(Message::Accepted { stream, listener: id });
         Ok(())
     }
 
     /// Takes a connection that was counted as this core's.
-    pub(super) fn adopt(&mut self, stream: TcpStream, listener: u16) -> io::Result<()> {
+    pub(super) fn adopt(&mut self, stream: TcpStream, listener: u16) {
         let slots_max = (self.state.config.connections_max + limits::CONNECTIONS_SLACK) as usize;
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -132,14 +137,14 @@ impl<A: App> Core<A> {
                 self.slots.push(Slot { generation: 1, entry: None });
                 (self.slots.len() - 1) as u32
             }
-            None => return Ok(self.turn_away(stream)),
+            None => return self.turn_away(stream),
         };
         let tls = self.listeners.iter().find(|l| l.id == listener).and_then(|l| l.tls.clone());
         let session = match tls.map(|tls| Session::new(tls.current())).transpose() {
             Ok(session) if self.stopping.is_none() => session.map(Box::new),
             _ => {
                 self.free.push(slot);
-                return Ok(self.turn_away(stream));
+                return self.turn_away(stream);
             }
         };
         let place = &mut self.slots[slot as usize];
@@ -151,6 +156,8 @@ impl<A: App> Core<A> {
             phase: if session.is_some() { Phase::Handshake } else { Phase::Open },
             end: End::None,
             receive: Receive::Off,
+            starved: false,
+            fed: false,
             send_busy: false,
             send_failed: false,
             paused: false,
@@ -174,7 +181,6 @@ impl<A: App> Core<A> {
         if entry.channel.phase == Phase::Open {
             super::receive::open(&mut self.state, &mut self.app, entry, None, self.draining);
         }
-        Ok(())
     }
 
     fn turn_away(&mut self, stream: TcpStream) {

@@ -23,6 +23,7 @@ use crate::{
 };
 pub(crate) use accept::CoreListener;
 use std::{
+    collections::VecDeque,
     io,
     os::fd::AsRawFd,
     sync::atomic::Ordering,
@@ -32,6 +33,10 @@ use std::{
 /// Passes over changed connections in one turn. A callback may change its connection again; the rest waits for the
 /// next turn, so that no connection keeps the others from theirs.
 const SETTLE_PASSES_MAX: usize = 4;
+
+/// Looks into the inbox in one turn: a core that is woken wakes its connections by mail of its own, which ought not to
+/// cost another turn.
+const MAIL_PASSES_MAX: usize = 2;
 
 /// A core. Fields are in the order they must be dropped: the ring (in `state`) before everything it points to.
 pub(crate) struct Core<A: App> {
@@ -49,6 +54,8 @@ pub(crate) struct Core<A: App> {
     inbox: Inbox,
     completions: Vec<Completion>,
     settling: Vec<u32>,
+    /// Connections whose receive found no buffer, in the order they are to try again.
+    starved: VecDeque<u32>,
 }
 
 struct Slot<C> {
@@ -79,6 +86,7 @@ impl<A: App> Core<A> {
             inbox: Inbox::default(),
             completions: Vec::new(),
             settling: Vec::new(),
+            starved: VecDeque::new(),
         }
     }
 
@@ -90,6 +98,7 @@ impl<A: App> Core<A> {
             self.run_timers()?;
             self.take_completions()?;
             self.resume_accepting()?;
+            self.feed_starved();
             self.settle_all()?;
             if let Some(deadline) = self.stopping {
                 if self.is_idle() {
@@ -115,7 +124,7 @@ impl<A: App> Core<A> {
             self.state.ring.await_wake(self.state.handle.wake_fd().as_raw_fd())?;
             self.wake_armed = true;
         }
-        if !self.state.dirty.is_empty() || !self.state.handle.fall_asleep() {
+        if !self.state.dirty.is_empty() || !self.starved.is_empty() || !self.state.handle.fall_asleep() {
             return self.state.ring.enter(Some(Duration::ZERO));
         }
         let wait = match self.stopping {
@@ -144,24 +153,26 @@ impl<A: App> Core<A> {
     }
 
     fn take_mail(&mut self) -> io::Result<()> {
-        if !self.state.handle.has_mail() {
-            return Ok(());
-        }
         let mut inbox = std::mem::take(&mut self.inbox);
-        self.state.handle.take_mail(&mut inbox);
-        for message in inbox.messages.drain(..) {
-            match message {
-                Message::Accepted { stream, listener } => self.adopt(stream, listener)?,
-                Message::StopAccepting => self.stop_accepting()?,
-                Message::Drain => self.drain()?,
-                Message::Stop => self.stop()?,
+        for _ in 0..MAIL_PASSES_MAX {
+            if !self.state.handle.has_mail() {
+                break;
             }
-        }
-        for id in inbox.wakes.drain(..) {
-            self.call(id, |app, conn, io| app.woken(conn, io));
-        }
-        if std::mem::take(&mut inbox.core_woken) {
-            self.core_woken();
+            self.state.handle.take_mail(&mut inbox);
+            for message in inbox.messages.drain(..) {
+                match message {
+                    Message::Accepted { stream, listener } => self.adopt(stream, listener),
+                    Message::StopAccepting => self.stop_accepting()?,
+                    Message::Drain => self.drain()?,
+                    Message::Stop => self.stop()?,
+                }
+            }
+            for id in inbox.wakes.drain(..) {
+                self.call(id, |app, conn, io| app.woken(conn, io));
+            }
+            if std::mem::take(&mut inbox.core_woken) {
+                self.core_woken();
+            }
         }
         self.inbox = inbox;
         Ok(())

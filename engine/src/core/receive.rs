@@ -1,6 +1,9 @@
 //! Bytes on their way in: from a completion through TLS to the application.
 
-use super::{Core, Entry, calls::with_io};
+use super::{
+    Core, Entry,
+    calls::{guard, with_io},
+};
 use crate::{
     app::{App, ConnInfo, TlsInfo},
     channel::{Channel, End, Phase, Receive},
@@ -35,9 +38,14 @@ impl<A: App> Core<A> {
                     self.state.mark_dirty(&mut entry.channel);
                 }
                 error => match -error {
-                    // All buffers were taken. They are free again when the turn's completions are done, and then
-                    // the receive is armed again.
-                    libc::ENOBUFS => count(&self.state.shared.buffer_shortages),
+                    // All buffers were taken. They are free again when the turn's completions are done.
+                    libc::ENOBUFS => {
+                        count(&self.state.shared.buffer_shortages);
+                        if !entry.channel.starved {
+                            entry.channel.starved = true;
+                            self.starved.push_back(slot);
+                        }
+                    }
                     libc::ECANCELED | libc::EINTR | libc::EAGAIN => {}
                     _ => {
                         entry.channel.eof_seen = true;
@@ -51,6 +59,22 @@ impl<A: App> Core<A> {
             self.buffers.give(id);
         }
         self.release(slot);
+    }
+}
+
+impl<A: App> Core<A> {
+    /// Lets connections that found no buffer try again: first come, first served, and no more at once than there are
+    /// buffers for. Were all armed again at once, those in front would take every buffer every time.
+    pub(super) fn feed_starved(&mut self) {
+        let at_once = usize::from(self.state.config.receive_buffers).div_ceil(2);
+        for _ in 0..at_once {
+            let Some(slot) = self.starved.pop_front() else { return };
+            if let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() {
+                channel.starved = false;
+                channel.fed = true;
+                self.state.mark_dirty(channel);
+            }
+        }
     }
 }
 
@@ -91,7 +115,7 @@ fn input_tls<A: App>(
 ) {
     // Out of the connection for the length of the pump, which calls the application with the rest of it.
     let Some(mut session) = entry.channel.tls.take() else { return };
-    let pumped = session.pump(data, &mut |event| {
+    let mut sink = |event: Event<'_>| {
         match event {
             Event::Open(info) => open(state, app, entry, Some(info), draining),
             Event::Plain(bytes) => {
@@ -103,9 +127,11 @@ fn input_tls<A: App>(
             }
         }
         !entry.channel.paused
-    });
+    };
+    // rustls has panicked on malformed handshakes before; that must cost a connection only.
+    let pumped = guard(|| session.pump(data, &mut sink)).unwrap_or(Pumped::Failed(Failure::Panicked));
     let channel = &mut entry.channel;
-    channel.held = channel.paused && session.has_incoming();
+    channel.held = session.is_stopped();
     channel.out.sending += session.take_answers(&mut channel.wire);
     channel.tls = Some(session);
     state.mark_dirty(channel);
@@ -123,6 +149,9 @@ fn input_tls<A: App>(
 
 /// Ends a connection whose TLS failed: what TLS has said already (an alert) is sent, and nothing else can be.
 pub(super) fn tls_failed(state: &mut CoreState, channel: &mut Channel, failure: &Failure) {
+    if matches!(failure, Failure::Panicked) {
+        count(&state.shared.panics);
+    }
     let peer = channel.stream.peer_addr().ok();
     tracing::debug!(?peer, ?failure, "TLS failed");
     channel.tls = None;

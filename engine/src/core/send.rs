@@ -1,12 +1,14 @@
 //! Bytes on their way out: one send of a connection at a time, of everything that waits.
 
-use super::{Core, receive::tls_failed};
+use super::{Core, calls::guard, receive::tls_failed};
 use crate::{
     app::App,
     channel::{Channel, Phase},
     core_state::CoreState,
     limits,
     ring::Completion,
+    timer::ENDING,
+    tls::session::Failure,
 };
 use std::{io, os::fd::AsRawFd};
 
@@ -20,6 +22,11 @@ impl<A: App> Core<A> {
                 sent @ 0.. => {
                     channel.out.sending = channel.out.sending.saturating_sub(sent as usize);
                     channel.wire.advance(sent as usize, &self.state.pool);
+                    if channel.phase == Phase::Flushing && sent > 0 {
+                        // A peer that reads, however slowly, is waited for.
+                        let timeout = self.state.config.flush_timeout;
+                        self.state.set_timer(channel, ENDING, timeout);
+                    }
                 }
                 error => {
                     if !matches!(-error, libc::EINTR | libc::EAGAIN) {
@@ -40,11 +47,16 @@ pub(super) fn send(state: &mut CoreState, channel: &mut Channel) -> io::Result<(
         return Ok(());
     }
     if let Some(session) = &mut channel.tls {
-        let result = session.encrypt(&mut channel.out, &mut channel.wire, &mut state.scratch);
-        if channel.phase == Phase::Flushing && channel.out.waiting() == 0 {
-            session.close(&mut channel.out, &mut channel.wire);
-        }
-        if let Err(failure) = result {
+        let (out, wire, scratch) = (&mut channel.out, &mut channel.wire, &mut state.scratch);
+        let closing = channel.phase == Phase::Flushing;
+        let result = guard(|| {
+            let result = session.encrypt(out, wire, scratch);
+            if closing && out.waiting() == 0 {
+                session.close(out, wire);
+            }
+            result
+        });
+        if let Err(failure) = result.unwrap_or(Err(Failure::Panicked)) {
             tls_failed(state, channel, &failure);
         }
     } else {

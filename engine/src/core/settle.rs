@@ -47,7 +47,14 @@ impl<A: App> Core<A> {
             with_io(&mut self.state, &mut self.app, channel, |app, io| app.drained(conn, io));
         }
         match channel.receive {
-            Receive::Off if channel.wants_input() => {
+            // Whoever comes while others wait for a buffer waits behind them.
+            Receive::Off if channel.starved || !channel.wants_input() => {}
+            Receive::Off if !channel.fed && !self.starved.is_empty() => {
+                channel.starved = true;
+                self.starved.push_back(slot);
+            }
+            Receive::Off => {
+                channel.fed = false;
                 self.state.ring.receive(channel.stream.as_raw_fd(), slot)?;
                 channel.receive = Receive::Armed;
             }

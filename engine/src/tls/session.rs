@@ -12,7 +12,7 @@ use bytes::Bytes;
 use rustls::{
     Error, ProtocolVersion, ServerConfig,
     server::UnbufferedServerConnection,
-    unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus},
+    unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus},
 };
 use std::{mem, sync::Arc};
 
@@ -45,7 +45,9 @@ pub(crate) enum Failure {
     /// The client speaks HTTP without TLS; it is told.
     PlainHttp,
     /// TLS says no.
-    Tls(Error),
+    Tls(#[allow(dead_code, reason = "for the log")] Error),
+    /// TLS panicked.
+    Panicked,
     /// More unfinished bytes than a connection may keep.
     TooLong,
 }
@@ -57,6 +59,8 @@ pub(crate) struct Session {
     incoming: Vec<u8>,
     /// What TLS itself has to say, to be sent before any record made later.
     answers: Vec<Bytes>,
+    /// Whether the sink stopped the last pump.
+    stopped: bool,
     /// Whether the first bytes were seen to be no HTTP request.
     sniffed: bool,
     opened: bool,
@@ -70,6 +74,7 @@ impl Session {
             tls: UnbufferedServerConnection::new(config)?,
             incoming: Vec::new(),
             answers: Vec::new(),
+            stopped: false,
             sniffed: false,
             opened: false,
             close_sent: false,
@@ -77,9 +82,9 @@ impl Session {
         })
     }
 
-    /// Whether wire bytes wait that a stopped pump left.
-    pub(crate) fn has_incoming(&self) -> bool {
-        !self.incoming.is_empty()
+    /// Whether the sink stopped the last pump, so that whole records may wait.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// Moves TLS's own answers to the wire.
@@ -137,6 +142,7 @@ impl Session {
             }
         }
         let mut used = 0;
+        self.stopped = false;
         loop {
             let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut data[used..]);
             let mut records = Vec::new();
@@ -152,24 +158,9 @@ impl Session {
                             Err(err) => end = Some(Pumped::Failed(Failure::Tls(err))),
                         }
                     }
-                    if !go_on && end.is_none() {
-                        end = Some(Pumped::More);
-                    }
+                    self.stopped = !go_on;
                 }
-                Ok(ConnectionState::EncodeTlsData(mut encode)) => {
-                    let mut bytes = vec![0; 4096];
-                    let written = match encode.encode(&mut bytes) {
-                        Err(EncodeError::InsufficientSize(size)) => {
-                            bytes.resize(size.required_size, 0);
-                            encode.encode(&mut bytes)
-                        }
-                        other => other,
-                    };
-                    // The second try has the size that was asked for; one chunk is encoded once.
-                    bytes.truncate(written.unwrap_or(0));
-                    bytes.shrink_to_fit();
-                    self.answers.push(Bytes::from(bytes));
-                }
+                Ok(ConnectionState::EncodeTlsData(mut encode)) => self.answers.push(encoded(&mut encode)),
                 Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
                 Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => end = Some(Pumped::PeerClosed),
                 Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => {
@@ -192,9 +183,10 @@ impl Session {
                 for record in records {
                     go_on &= sink(Event::Plain(&record));
                 }
-                if !go_on && end.is_none() {
-                    end = Some(Pumped::More);
-                }
+                self.stopped = !go_on;
+            }
+            if self.stopped && end.is_none() {
+                end = Some(Pumped::More);
             }
             if let Some(end) = end {
                 return (used, end);
@@ -202,19 +194,12 @@ impl Session {
         }
     }
 
-    /// Takes the alert that rustls has made for an error it reported.
+    /// Takes the alert that rustls has made for an error it reported. It must not see any bytes after an error, nor be
+    /// asked once it has nothing to say: it would read on, and panic.
     fn collect_alert(&mut self) {
-        // A failed connection gives each chunk out once, then says the error again.
-        for _ in 0..8 {
+        while self.tls.wants_write() {
             match self.tls.process_tls_records(&mut []).state {
-                Ok(ConnectionState::EncodeTlsData(mut encode)) => {
-                    let mut bytes = vec![0; 4096];
-                    if let Ok(n) = encode.encode(&mut bytes) {
-                        bytes.truncate(n);
-                        self.answers.push(Bytes::from(bytes));
-                    }
-                }
-                Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
+                Ok(ConnectionState::EncodeTlsData(mut encode)) => self.answers.push(encoded(&mut encode)),
                 _ => return,
             }
         }
@@ -256,7 +241,12 @@ impl Session {
                 let Some(chunk) = wire.room(room, &pool) else { return Err(Failure::TooLong) };
                 let from = chunk.len();
                 chunk.resize(from + room, 0);
-                let written = seal(&mut self.tls, &mut self.answers, plain, &mut chunk[from..]);
+                let written = seal(
+                    &mut self.tls,
+                    idle_incoming(self.stopped, &mut self.incoming),
+                    plain,
+                    &mut chunk[from..],
+                );
                 chunk.truncate(from + written.as_ref().copied().unwrap_or(0));
                 let written = written.map_err(Failure::Tls)?;
                 wire.bytes += written;
@@ -276,9 +266,9 @@ impl Session {
     pub(crate) fn close(&mut self, out: &mut OutQueue, wire: &mut Wire) {
         let mut made = self.take_answers(wire);
         if self.opened && !mem::replace(&mut self.close_sent, true) {
-            let mut bytes = vec![0; limits::TLS_RECORD_OVERHEAD_BYTES];
+            let mut bytes = vec![0; 4 * limits::TLS_RECORD_OVERHEAD_BYTES];
             if let Ok(ConnectionState::WriteTraffic(mut traffic)) =
-                self.tls.process_tls_records(&mut []).state
+                self.tls.process_tls_records(idle_incoming(self.stopped, &mut self.incoming)).state
                 && let Ok(n) = traffic.queue_close_notify(&mut bytes)
             {
                 bytes.truncate(n);
@@ -290,28 +280,40 @@ impl Session {
     }
 }
 
+/// The bytes rustls is to see when it is not to read: those of a cut record, into which it may have pointers; but none
+/// after a stop, when whole records wait.
+fn idle_incoming(stopped: bool, incoming: &mut [u8]) -> &mut [u8] {
+    if stopped { &mut [] } else { incoming }
+}
+
+/// The bytes of TLS's own that rustls gives out.
+fn encoded<D>(encode: &mut EncodeTlsData<'_, D>) -> Bytes {
+    let mut bytes = Vec::new();
+    let written = match encode.encode(&mut bytes) {
+        Err(EncodeError::InsufficientSize(size)) => {
+            bytes.resize(size.required_size, 0);
+            encode.encode(&mut bytes)
+        }
+        other => other,
+    };
+    // The second try has the size that was asked for, and each chunk is given out and encoded once.
+    bytes.truncate(written.unwrap_or(0));
+    Bytes::from(bytes)
+}
+
 /// Encrypts one record's worth of plain bytes.
 fn seal(
     tls: &mut UnbufferedServerConnection,
-    answers: &mut Vec<Bytes>,
+    incoming: &mut [u8],
     plain: &[u8],
     into: &mut [u8],
 ) -> Result<usize, Error> {
-    loop {
-        match tls.process_tls_records(&mut []).state? {
-            ConnectionState::WriteTraffic(mut traffic) => {
-                return traffic.encrypt(plain, into).map_err(|err| match err {
-                    EncryptError::EncryptExhausted => Error::EncryptError,
-                    EncryptError::InsufficientSize(_) => Error::General("record room too small".to_owned()),
-                });
-            }
-            ConnectionState::TransmitTlsData(transmit) => transmit.done(),
-            // Everything of TLS's own was taken by the pump before; what is left is an end of the connection.
-            state => {
-                let _ = answers;
-                return Err(Error::General(format!("cannot write in {state:?}")));
-            }
+    // Everything of TLS's own was taken before, so another state is an end of the connection.
+    match tls.process_tls_records(incoming).state? {
+        ConnectionState::WriteTraffic(mut traffic) => {
+            traffic.encrypt(plain, into).map_err(|err| Error::General(err.to_string()))
         }
+        state => Err(Error::General(format!("cannot write in {state:?}"))),
     }
 }
 

@@ -1,0 +1,312 @@
+//! TLS by a rustls client: versions, protocols, certificates of clients, reloads, and what is no TLS at all.
+
+use crate::support::*;
+use ringbolt_engine::{EngineConfig, TlsCertificate, TlsConfig, TlsSettings, TlsVersion};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion, crypto::aws_lc_rs,
+    version,
+};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, SocketAddr, TcpStream},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+type Client = StreamOwned<ClientConnection, TcpStream>;
+
+struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    fn new(name: &str) -> Identity {
+        let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        Identity { chain: vec![made.cert.der().clone()], key }
+    }
+
+    fn settings(&self) -> TlsSettings {
+        TlsSettings::new(vec![TlsCertificate {
+            chain: self.chain.clone(),
+            key: self.key.clone_key(),
+            names: Vec::new(),
+        }])
+    }
+}
+
+struct Dial<'a> {
+    trust: &'a Identity,
+    versions: Vec<&'static SupportedProtocolVersion>,
+    alpn: Vec<&'a [u8]>,
+    identity: Option<&'a Identity>,
+}
+
+impl Dial<'_> {
+    fn config(&self) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.trust.chain[0].clone()).unwrap();
+        let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_protocol_versions(&self.versions)
+            .unwrap()
+            .with_root_certificates(roots);
+        let mut config = match self.identity {
+            Some(identity) => {
+                builder.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key()).unwrap()
+            }
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = self.alpn.iter().map(|name| name.to_vec()).collect();
+        Arc::new(config)
+    }
+
+    fn connect(&self, addr: SocketAddr) -> Client {
+        dial(addr, self.config())
+    }
+}
+
+fn dial(addr: SocketAddr, config: Arc<ClientConfig>) -> Client {
+    let name = ServerName::try_from("localhost").unwrap();
+    StreamOwned::new(ClientConnection::new(config, name).unwrap(), connect(addr))
+}
+
+fn plain_dial(trust: &Identity) -> Dial<'_> {
+    Dial { trust, versions: vec![&version::TLS13, &version::TLS12], alpn: Vec::new(), identity: None }
+}
+
+#[test]
+fn both_versions_agree_on_protocols_and_pass_the_certificate_on() {
+    let identity = Identity::new("localhost");
+    // Nobody trusts this one; that is for the application to find.
+    let stranger = Identity::new("stranger");
+    let server = serve_with(config(2), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    let check = |version: &'static SupportedProtocolVersion,
+                 alpn: &[&[u8]],
+                 client: Option<&Identity>,
+                 expect_version,
+                 expect_alpn: Option<&[u8]>| {
+        let dial = Dial { trust: &identity, versions: vec![version], alpn: alpn.to_vec(), identity: client };
+        let mut stream = dial.connect(server.addr());
+        assert!(["0\n", "1\n"].contains(&ask(&mut stream, "core\n").as_str()));
+        let info = server.board.infos.lock().unwrap().pop().unwrap();
+        assert_eq!(info.listener, 7);
+        assert_eq!(info.peer, stream.sock.local_addr().unwrap());
+        assert_eq!(info.local, server.addr());
+        let tls = info.tls.unwrap();
+        assert_eq!(tls.version, expect_version);
+        assert_eq!(tls.alpn.as_deref(), expect_alpn);
+        assert_eq!(tls.server_name.as_deref(), Some("localhost"));
+        let expect = client.map(|client| client.chain[0].to_vec());
+        assert_eq!(tls.peer_certificates, expect.into_iter().collect::<Vec<_>>());
+    };
+    check(&version::TLS13, &[], None, TlsVersion::Tls13, None);
+    check(&version::TLS12, &[], None, TlsVersion::Tls12, None);
+    check(&version::TLS13, &[b"http/1.1", b"h2"], None, TlsVersion::Tls13, Some(b"h2"));
+    check(&version::TLS12, &[b"http/1.1"], None, TlsVersion::Tls12, Some(b"http/1.1"));
+    check(&version::TLS13, &[b"h2"], Some(&stranger), TlsVersion::Tls13, Some(b"h2"));
+    check(&version::TLS12, &[], Some(&stranger), TlsVersion::Tls12, None);
+    assert_eq!(server.engine.stats().handshake_errors, 0);
+}
+
+#[test]
+fn bodies_cross_in_full_records() {
+    let identity = Identity::new("localhost");
+    let server = serve_with(config(1), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    for version in [&version::TLS13, &version::TLS12] {
+        let dial = Dial { versions: vec![version], ..plain_dial(&identity) };
+        let mut client = dial.connect(server.addr());
+        const SIZE: usize = 20 << 20;
+        client.write_all(format!("big {SIZE}\n").as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let mut body = vec![0; SIZE];
+        client.read_exact(&mut body).unwrap();
+        assert!(body == patterned(0, SIZE));
+        client.write_all(b"echo\n").unwrap();
+        let sent = patterned(5, 1 << 20);
+        for (i, part) in sent.chunks(100_000).enumerate() {
+            client.write_all(part).unwrap();
+            let mut back = vec![0; part.len()];
+            client.read_exact(&mut back).unwrap();
+            assert!(back == part, "part {i}");
+        }
+        client.conn.send_close_notify();
+        client.flush().unwrap();
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).expect("the end is said by TLS");
+        assert!(rest.is_empty());
+    }
+    let queued = server.board.queued_max.load(Ordering::Relaxed);
+    assert!(queued < ringbolt_engine::limits::OUTPUT_HIGH_BYTES + 60_000, "{queued} bytes waited");
+    assert!(server.board.logged("eof"));
+}
+
+#[test]
+fn a_pause_holds_records_back_and_loses_none() {
+    let identity = Identity::new("localhost");
+    let server = serve_with(config(1), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    let mut client = plain_dial(&identity).connect(server.addr());
+    // One record pauses, and many follow it in the same flight.
+    client.write_all(b"pause 200\n").unwrap();
+    client.write_all(b"echo\n").unwrap();
+    let body = patterned(0, 500_000);
+    client.write_all(&body).unwrap();
+    eventually("the pause is heard", || server.board.received.load(Ordering::SeqCst) >= 10);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(server.board.received.load(Ordering::SeqCst), 10, "nothing is received in the pause");
+    let mut back = vec![0; body.len()];
+    client.read_exact(&mut back).unwrap();
+    assert!(back == body);
+    assert!(server.board.logged("App2"));
+}
+
+#[test]
+fn closing_says_so_and_the_last_bytes_arrive() {
+    let identity = Identity::new("localhost");
+    let server = serve_with(config(1), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    for _ in 0..5 {
+        let mut client = plain_dial(&identity).connect(server.addr());
+        client.write_all(b"close 300000\n").unwrap();
+        let mut answer = Vec::new();
+        // Without close_notify rustls calls the end unexpected.
+        client.read_to_end(&mut answer).unwrap();
+        assert!(answer == patterned(0, 300_000), "{} bytes", answer.len());
+    }
+    eventually("all connections end", || server.engine.open_connections() == 0);
+}
+
+#[test]
+fn sessions_resume() {
+    let identity = Identity::new("localhost");
+    let stranger = Identity::new("stranger");
+    let server = serve_with(config(2), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    for version in [&version::TLS13, &version::TLS12] {
+        let dial = Dial { versions: vec![version], identity: Some(&stranger), ..plain_dial(&identity) };
+        let config = dial.config();
+        let mut kinds = Vec::new();
+        for _ in 0..2 {
+            let mut client = dial_with(server.addr(), &config);
+            ask(&mut client, "core\n");
+            kinds.push(client.conn.handshake_kind().unwrap());
+            let info = server.board.infos.lock().unwrap().pop().unwrap().tls.unwrap();
+            assert_eq!(
+                info.peer_certificates,
+                [stranger.chain[0].to_vec()],
+                "the ticket keeps the certificate"
+            );
+        }
+        assert_ne!(kinds[0], rustls::HandshakeKind::Resumed);
+        assert_eq!(kinds[1], rustls::HandshakeKind::Resumed);
+    }
+}
+
+fn dial_with(addr: SocketAddr, config: &Arc<ClientConfig>) -> Client {
+    dial(addr, config.clone())
+}
+
+#[test]
+fn a_reload_serves_new_connections_and_keeps_old_ones() {
+    let (old, new) = (Identity::new("localhost"), Identity::new("localhost"));
+    let tls = Arc::new(TlsConfig::new(old.settings()).unwrap());
+    let server = serve_with(config(2), Some(tls.clone()));
+    let mut before = plain_dial(&old).connect(server.addr());
+    ask(&mut before, "core\n");
+    let mut broken = new.settings();
+    broken.certificates.clear();
+    assert!(tls.reload(broken).is_err());
+    ask(&mut plain_dial(&old).connect(server.addr()), "core\n");
+    tls.reload(new.settings()).unwrap();
+    ask(&mut plain_dial(&new).connect(server.addr()), "core\n");
+    ask(&mut before, "core\n");
+    let mut distrusts = plain_dial(&old).connect(server.addr());
+    assert!(distrusts.write_all(b"core\n").and_then(|()| distrusts.read(&mut [0; 9])).is_err());
+    eventually("the refused handshake is counted", || server.engine.stats().handshake_errors == 1);
+}
+
+#[test]
+fn plain_http_is_told_as_go_tells_it() {
+    let identity = Identity::new("localhost");
+    let server = serve_with(config(1), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    let check = |parts: &[&str]| {
+        let mut client = connect(server.addr());
+        client.set_nodelay(true).unwrap();
+        for part in parts {
+            client.write_all(part.as_bytes()).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert_eq!(
+            answer, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+            "{parts:?}"
+        );
+    };
+    check(&["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"]);
+    check(&["GE", "T /healthz HTTP/1.1\r\n\r\n"]);
+    check(&["POST /api HTTP/1.1\r\n\r\n", "body"]);
+    check(&["HEAD / HTTP/1.0\r\n\r\n"]);
+    check(&["PUT / HTTP/1.0\r\n\r\n"]);
+    check(&["OPTIONS * HTTP/1.0\r\n\r\n"]);
+    assert_eq!(server.engine.stats().handshake_errors, 6);
+    assert_eq!(server.board.opened.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn garbage_gets_an_alert_or_an_end_and_harms_nobody() {
+    let identity = Identity::new("localhost");
+    let server = serve_with(config(2), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    let mut steady = plain_dial(&identity).connect(server.addr());
+    let mut garbage = vec![
+        b"\x16\x03\x01\xff\xff".to_vec(),
+        b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00".to_vec(),
+        b"\x17\x03\x03\x00\x01x".to_vec(),
+        b"\x15\x03\x03\x00\x02\x02\x28".to_vec(),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        vec![0; 100],
+        vec![0xff; 70_000],
+        b"\x16".to_vec(),
+        Vec::new(),
+    ];
+    // A hello, cut and turned at many places, by a fixed recipe.
+    let mut hello = Vec::new();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut conn = ClientConnection::new(plain_dial(&identity).config(), name).unwrap();
+    conn.write_tls(&mut hello).unwrap();
+    for i in 0..60 {
+        let mut bytes = hello.clone();
+        let at = (i * 7919) % bytes.len();
+        bytes[at] ^= 1 << (i % 8);
+        bytes.truncate(bytes.len() - (i % 3) * (i * 31 % 100));
+        garbage.push(bytes);
+    }
+    let count = garbage.len() as u64;
+    for bytes in garbage {
+        let mut client = connect(server.addr());
+        let _ = client.write_all(&bytes);
+        let _ = client.shutdown(Shutdown::Write);
+        // A turned bit may still be a good hello; then the server waits for more, and finds the end.
+        let _ = client.read_to_end(&mut Vec::new());
+    }
+    ask(&mut steady, "core\n");
+    eventually("each is counted", || server.engine.stats().handshake_errors == count);
+    drop(steady);
+    eventually("all connections end", || server.engine.open_connections() == 0);
+    assert_eq!(server.engine.stats().panics, 0);
+}
+
+#[test]
+fn a_handshake_that_stalls_is_ended() {
+    let identity = Identity::new("localhost");
+    let config = EngineConfig { handshake_timeout: Duration::from_millis(150), ..config(1) };
+    let server = serve_with(config, Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    let mut client = connect(server.addr());
+    client.write_all(b"\x16\x03\x01\x02").unwrap();
+    assert!(client.read(&mut [0]).map_or(true, |n| n == 0));
+    assert_eq!(server.engine.stats().handshake_errors, 1);
+    // An open connection outlives that time.
+    let mut client = plain_dial(&identity).connect(server.addr());
+    ask(&mut client, "core\n");
+    std::thread::sleep(Duration::from_millis(300));
+    ask(&mut client, "core\n");
+}
