@@ -11,6 +11,7 @@ mod gnostic;
 mod node;
 mod operations;
 mod parameters;
+mod resources;
 #[cfg(test)]
 mod tests;
 pub mod v2;

@@ -8,7 +8,7 @@ use super::gnostic;
 use super::node::Node;
 use super::operations::{self, Operation, Paths, Payload, take_common};
 use super::parameters::{Location, Parameter};
-use super::{Form, info, security_schemes};
+use super::{Form, info, resources, security_schemes};
 use crate::schema::{Group, Schema};
 
 /// The document of all `groups` as JSON.
@@ -32,7 +32,7 @@ fn document(schema: &Schema, groups: &[Group]) -> Node {
             name => operations::group(&mut paths, name),
         }
         for version in &group.versions {
-            operations::group_version(&mut paths, schema, group.name, version);
+            resources::group_version(&mut paths, schema, group.name, version);
         }
     }
     let definitions = Definitions::new(schema, Form::V2, None).gather(&paths);

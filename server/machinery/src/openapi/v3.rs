@@ -9,7 +9,7 @@ use super::definitions::Definitions;
 use super::node::Node;
 use super::operations::{self, Operation, Paths, Payload, take_common};
 use super::parameters::Parameter;
-use super::{Form, info, security_schemes};
+use super::{Form, info, resources, security_schemes};
 use crate::schema::{Group, Schema};
 
 /// Names of all documents, sorted as the index has them: `api`, `api/v1`, `apis`, `apis/apps`, `apis/apps/v1`, …,
@@ -43,12 +43,12 @@ pub fn document(schema: &Schema, groups: &[Group], name: &str) -> Option<Vec<u8>
         }
         ["api", version] => {
             known("")?.versions.iter().find(|v| **v == version)?;
-            operations::group_version(&mut paths, schema, "", version);
+            resources::group_version(&mut paths, schema, "", version);
             only = Some(("", version));
         }
         ["apis", group, version] if !group.is_empty() => {
             known(group)?.versions.iter().find(|v| **v == version)?;
-            operations::group_version(&mut paths, schema, group, version);
+            resources::group_version(&mut paths, schema, group, version);
             only = Some((group, version));
         }
         _ => return None,
