@@ -87,13 +87,6 @@ pub fn validate_object_meta_update(
     if old.get("deletionTimestamp").is_some_and(|t| !t.is_null()) {
         new_finalizers_errors(meta, old, &child(path, "finalizers"), &mut errors);
     }
-    if text(Some(meta), "resourceVersion").is_empty() {
-        errors.push(FieldError::invalid(
-            child(path, "resourceVersion"),
-            "",
-            "must be specified for an update",
-        ));
-    }
     let generation = |m: &Map<'_>| m.get("generation").and_then(Value::as_i64).unwrap_or(0);
     if generation(meta) < generation(old) {
         let at = child(path, "generation");
