@@ -12,8 +12,9 @@ use ringbolt_machinery::{
     schema::{Resource, Schema},
     status::{Details, Reason, Status},
 };
-use ringbolt_protocol::media_type::{
-    Endpoint, Format, MediaType, NotAcceptable, negotiate, negotiate_discovery,
+use ringbolt_protocol::{
+    head::Head,
+    media_type::{Endpoint, Format, MediaType, NotAcceptable, negotiate, negotiate_discovery},
 };
 
 use self::{
@@ -55,12 +56,12 @@ impl Discovery {
         let aggregated = Document::new(GroupDiscoveryList(self.core.clone()));
         let api = Arc::new(move |request: &Request<'_>| {
             // The router in front looks at method and bare types before anything else does.
-            if let Err(refused) = router(request) {
+            if let Err(refused) = router(&request.head) {
                 return refused;
             }
             match negotiate_discovery(request.head.header("accept")) {
-                Some(wanted) => serve_aggregated(request, &aggregated, wanted),
-                None => serve(request, &api, Endpoint::Plain),
+                Some(wanted) => serve_aggregated(&request.head, &aggregated, wanted),
+                None => serve(&request.head, &api, Endpoint::Plain),
             }
         });
         install_both(routes, "/api".to_owned(), api);
@@ -70,8 +71,8 @@ impl Discovery {
         let aggregated = Document::new(GroupDiscoveryList(self.groups.clone()));
         let apis =
             Arc::new(move |request: &Request<'_>| match negotiate_discovery(request.head.header("accept")) {
-                Some(wanted) => serve_aggregated(request, &aggregated, wanted),
-                None => serve(request, &apis, Endpoint::Handler),
+                Some(wanted) => serve_aggregated(&request.head, &aggregated, wanted),
+                None => serve(&request.head, &apis, Endpoint::Handler),
             });
         install_both(routes, "/apis".to_owned(), apis);
         // Unlike the others, this one is listed with its slash as well.
@@ -86,8 +87,8 @@ impl Discovery {
                 } else {
                     format!("/apis/{}/{}", group.name, version.version)
                 };
-                let handler = Arc::new(move |request: &Request<'_>| match router(request) {
-                    Ok(()) => serve(request, &document, Endpoint::Plain),
+                let handler = Arc::new(move |request: &Request<'_>| match router(&request.head) {
+                    Ok(()) => serve(&request.head, &document, Endpoint::Plain),
                     Err(refused) => refused,
                 });
                 install_both(routes, path, handler);
@@ -95,7 +96,7 @@ impl Discovery {
             if !group.name.is_empty() {
                 let document = Document::new(OneGroup(group.clone()));
                 let handler =
-                    Arc::new(move |request: &Request<'_>| serve(request, &document, Endpoint::Handler));
+                    Arc::new(move |request: &Request<'_>| serve(&request.head, &document, Endpoint::Handler));
                 install_both(routes, format!("/apis/{}", group.name), handler);
             }
         }
@@ -114,37 +115,33 @@ fn install_both(
 }
 
 /// What a router in front refuses: other methods than GET, and types it cannot produce.
-fn router(request: &Request<'_>) -> Result<(), Outcome> {
-    if request.head.method != "GET" {
-        return Err(failed(request, &Status::method_not_allowed()));
+fn router(head: &Head<'_>) -> Result<(), Outcome> {
+    if head.method != "GET" {
+        return Err(failed(head, &Status::method_not_allowed()));
     }
-    match negotiate(request.head.header("accept"), "", b"", Endpoint::Plain) {
-        Err(error) if error.details => Err(failed(request, &not_acceptable(error))),
+    match negotiate(head.header("accept"), "", b"", Endpoint::Plain) {
+        Err(error) if error.details => Err(failed(head, &not_acceptable(error))),
         _ => Ok(()),
     }
 }
 
-fn serve<T: Encode>(request: &Request<'_>, document: &Document<T>, endpoint: Endpoint) -> Outcome {
-    let agent = request.head.header("user-agent").unwrap_or_default();
-    match negotiate(request.head.header("accept"), request.head.query(), agent, endpoint) {
+fn serve<T: Encode>(head: &Head<'_>, document: &Document<T>, endpoint: Endpoint) -> Outcome {
+    let agent = head.header("user-agent").unwrap_or_default();
+    match negotiate(head.header("accept"), head.query(), agent, endpoint) {
         Ok(wanted) => {
             Outcome::Ready(Response::new(200, wanted.format.content_type(), document.body(&wanted)))
         }
-        Err(error) => failed(request, &not_acceptable(error)),
+        Err(error) => failed(head, &not_acceptable(error)),
     }
 }
 
-fn serve_aggregated<T: Encode>(
-    request: &Request<'_>,
-    document: &Document<T>,
-    mut wanted: MediaType,
-) -> Outcome {
+fn serve_aggregated<T: Encode>(head: &Head<'_>, document: &Document<T>, mut wanted: MediaType) -> Outcome {
     let etag = document.etag();
-    let mut response = if request.head.header("if-none-match") == Some(etag.as_bytes()) {
+    let mut response = if head.header("if-none-match") == Some(etag.as_bytes()) {
         Response { status: 304, ..Response::default() }
     } else {
-        let agent = request.head.header("user-agent").unwrap_or_default();
-        wanted.pretty |= ringbolt_protocol::query::is_pretty(request.head.query(), agent);
+        let agent = head.header("user-agent").unwrap_or_default();
+        wanted.pretty |= ringbolt_protocol::query::is_pretty(head.query(), agent);
         let content_type = match wanted.format {
             Format::Json => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
             Format::Yaml => "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
@@ -168,8 +165,8 @@ fn not_acceptable(error: NotAcceptable) -> Status {
     status
 }
 
-fn failed(request: &Request<'_>, status: &Status) -> Outcome {
-    Outcome::Ready(response_writers::error(&request.head, status))
+fn failed(head: &Head<'_>, status: &Status) -> Outcome {
+    Outcome::Ready(response_writers::error(head, status))
 }
 
 #[cfg(test)]

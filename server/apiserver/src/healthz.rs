@@ -11,11 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ringbolt_protocol::query;
+
 pub use self::check::{Check, Done};
 use self::report::{Observed, Report};
 use crate::{
     metrics::Metrics,
-    request::Request,
     response::{Outcome, Response, TEXT},
     response_writers,
     routes::RouteTableBuilder,
@@ -125,18 +126,18 @@ fn install(
         if report.is_healthy() && !was_healthy.swap(true, Relaxed) {
             first_healthy();
         }
-        serve_all(request, &report)
+        serve_all(request.head.query(), &report)
     });
 }
 
 /// All checks of an endpoint.
-fn serve_all(request: &Request<'_>, report: &Report) -> Outcome {
+fn serve_all(query: &str, report: &Report) -> Outcome {
     if !report.is_healthy() {
         // Why is for the log; the path is open to everyone.
         tracing::warn!(failed = report.failures(), "health check failed");
         return Outcome::Ready(response_writers::plain_error(500, report.verbose().trim_end()));
     }
-    let verbose = ringbolt_protocol::query::get(request.head.query(), "verbose").is_some();
+    let verbose = query::get(query, "verbose").is_some();
     let mut response =
         if verbose { Response::new(200, TEXT, report.verbose()) } else { Response::new(200, TEXT, "ok") };
     response.headers.push(("x-content-type-options", "nosniff".to_owned()));

@@ -83,6 +83,11 @@ impl RouteTable {
         if info.is_resource_request { self.lookup_resource(info, path) } else { self.lookup_path(path) }
     }
 
+    /// Whether a request's resource is on the table: only then do its names become labels of metrics.
+    pub fn knows(&self, info: &RequestInfo<'_>) -> bool {
+        !matches!(self.lookup(info, info.path), Route::UnknownResource | Route::NotFound)
+    }
+
     /// Answers a request: what stands at the end of the filter chain.
     pub fn serve(&self, request: &Request<'_>) -> Outcome {
         let info = &request.info;

@@ -1,14 +1,14 @@
 //! `/version`: which release of Kubernetes the server stands for.
 
 use bytes::Bytes;
+use ringbolt_machinery::status::{Details, Reason, Status};
+use ringbolt_protocol::head::Head;
 
 use crate::{
-    request::Request,
     response::{JSON, Outcome, Response},
     response_writers,
     routes::RouteTableBuilder,
 };
-use ringbolt_machinery::status::{Details, Reason, Status};
 
 /// Major version.
 pub const MAJOR: &str = "1";
@@ -65,16 +65,16 @@ pub fn install(routes: &mut RouteTableBuilder) {
     let slashed = document.clone();
     // An API of its own in the real server: `/version` is in no list of paths' way, `/version/x` gets a Status.
     routes.root("/version");
-    routes.unlisted_path("/version/", move |request| serve(request, &slashed));
-    routes.path("/version", move |request| serve(request, &document));
+    routes.unlisted_path("/version/", move |request| serve(&request.head, &slashed));
+    routes.path("/version", move |request| serve(&request.head, &document));
 }
 
-fn serve(request: &Request<'_>, document: &Bytes) -> Outcome {
-    let refused = |status: &Status| Outcome::Ready(response_writers::error(&request.head, status));
-    if request.head.method != "GET" {
+fn serve(head: &Head<'_>, document: &Bytes) -> Outcome {
+    let refused = |status: &Status| Outcome::Ready(response_writers::error(head, status));
+    if head.method != "GET" {
         return refused(&Status::method_not_allowed());
     }
-    let accept = request.head.header("accept").and_then(|a| std::str::from_utf8(a).ok()).unwrap_or("");
+    let accept = head.header("accept").and_then(|a| std::str::from_utf8(a).ok()).unwrap_or("");
     if !accepts_json(accept) {
         let message = "406: Not Acceptable\n\nAvailable representations: application/json";
         let mut status = Status::failure(406, Reason::NotAcceptable, message);

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use ringbolt_protocol::head::{BodyLength, HeadBuf, HeaderSpan, Span, Version};
+
 use super::*;
 
 /// Groups that come with later servers of the chain.
@@ -79,6 +81,95 @@ fn routes_are_listed() {
         assert!(paths.iter().any(|p| p == path), "{path}");
     }
     assert!(!paths.iter().any(|p| p == "/api/" || p == "/apis/apps/"));
+}
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// Lets `serve` look at a request with these fields.
+fn with_head<T>(method: &str, fields: &[(&str, &str)], serve: impl FnOnce(&Head<'_>) -> T) -> T {
+    let mut buffer = HeadBuf::default();
+    let mut bytes = Vec::new();
+    let mut spans = Vec::new();
+    let mut put = |text: &str| {
+        let start = bytes.len() as u32;
+        bytes.extend_from_slice(text.as_bytes());
+        Span { start, end: bytes.len() as u32 }
+    };
+    for (name, value) in fields {
+        spans.push(HeaderSpan { name: put(name), value: put(value) });
+    }
+    buffer.assign(&Head {
+        buffer: &bytes,
+        method,
+        target: "/apis",
+        authority: "",
+        version: Version::Http11,
+        headers: &spans,
+        body: BodyLength::None,
+    });
+    serve(&buffer.head())
+}
+
+fn ready(outcome: Outcome) -> Response {
+    let Outcome::Ready(response) = outcome else { panic!("answers at once") };
+    response
+}
+
+#[test]
+fn plain_answers() {
+    let document = Document::new(OneGroup(discovery().groups.swap_remove(0)));
+    let check = |accept: &str, status: u16, content_type: &str| {
+        let answer = |head: &Head<'_>| ready(serve(head, &document, Endpoint::Handler));
+        let response = with_head("GET", &[("accept", accept)], answer);
+        assert_eq!((response.status, response.content_type), (status, content_type), "{accept}");
+        assert!(response.headers.is_empty(), "{accept}");
+    };
+    check("", 200, "application/json");
+    check("application/yaml", 200, "application/yaml");
+    check("application/vnd.kubernetes.protobuf", 200, "application/vnd.kubernetes.protobuf");
+    check("application/*", 200, "application/json");
+    check("application/json;as=Table;v=v1;g=meta.k8s.io", 406, "application/json");
+    check("text/html", 406, "application/json");
+}
+
+#[test]
+fn a_router_stands_in_front_of_some() {
+    let refused = |method: &str, accept: &str| {
+        with_head(method, &[("accept", accept)], |head| {
+            router(head).err().map(|outcome| ready(outcome).status)
+        })
+    };
+    assert_eq!(refused("GET", "application/json"), None);
+    assert_eq!(refused("GET", AGGREGATED), None);
+    assert_eq!(refused("POST", "application/json"), Some(405));
+    assert_eq!(refused("HEAD", "application/json"), Some(405));
+    assert_eq!(refused("GET", "application/*"), Some(406));
+}
+
+#[test]
+fn aggregated_answers() {
+    let document = Document::new(GroupDiscoveryList(discovery().groups));
+    let serve = |fields: &[(&str, &str)]| {
+        with_head("GET", fields, |head| {
+            let wanted = negotiate_discovery(head.header("accept")).expect("aggregated is asked for");
+            ready(serve_aggregated(head, &document, wanted))
+        })
+    };
+    let response = serve(&[("accept", AGGREGATED)]);
+    let etag = document.etag().to_owned();
+    let headers =
+        [("etag", etag.clone()), ("vary", "Accept".to_owned()), ("cache-control", "public".to_owned())];
+    assert_eq!((response.status, response.content_type), (200, AGGREGATED));
+    assert_eq!(response.headers, headers);
+    assert!(response.body.len() > 10_000);
+
+    let unchanged = serve(&[("accept", AGGREGATED), ("if-none-match", &etag)]);
+    assert_eq!((unchanged.status, unchanged.content_type, unchanged.body.len()), (304, "", 0));
+    assert_eq!(unchanged.headers, headers);
+    assert_eq!(serve(&[("accept", AGGREGATED), ("if-none-match", "\"other\"")]).status, 200);
+
+    let indented = serve(&[("accept", AGGREGATED), ("user-agent", "curl/8.5")]);
+    assert!(indented.body.parts()[0].starts_with(b"{\n  \"kind\": \"APIGroupDiscoveryList\",\n"));
 }
 
 /// The folder of recorded discovery documents; says so where it is absent.

@@ -102,3 +102,21 @@ fn one_check_tells_why() {
         (200, &b"ok"[..], 0)
     );
 }
+
+#[test]
+fn all_checks_answer_briefly_or_verbosely() {
+    let (checks, hook, _) = checks();
+    let check = |query: &str, status: u16, body: &str| {
+        let report = Report::make("healthz", &checks.healthz, query);
+        let Outcome::Ready(response) = serve_all(query, &report) else { panic!("answers at once") };
+        assert_eq!((response.status, &response.body.parts()[0][..]), (status, body.as_bytes()), "{query}");
+        assert_eq!(response.headers, [("x-content-type-options", "nosniff".to_owned())]);
+    };
+    let failed =
+        "[+]ping ok\n[+]etcd ok\n[-]poststarthook/a/b failed: reason withheld\nhealthz check failed\n";
+    check("", 500, failed);
+    check("verbose", 500, failed);
+    hook.set();
+    check("", 200, "ok");
+    check("verbose=0", 200, "[+]ping ok\n[+]etcd ok\n[+]poststarthook/a/b ok\nhealthz check passed\n");
+}

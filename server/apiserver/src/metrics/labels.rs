@@ -55,7 +55,6 @@ impl<'r> RequestLabels<'r> {
             "/apis" | "/apis/" => ("apis", "apiserver"),
             "/openapi/v2" => ("openapi/v2", ""),
             path if path.starts_with("/openapi/v3") => ("openapi/v3", ""),
-            path if path.starts_with("/api/") || path.starts_with("/apis/") => ("", "apiserver"),
             _ => return None,
         };
         Some(RequestLabels { group: "", version: "", resource: "", subresource, component, ..labels })
@@ -194,6 +193,7 @@ mod tests {
         check("POST", "/api/v1/namespaces/a/pods?dryRun=x", "", dry("invalid"));
         check("GET", "/healthz", "", Some(["", "", "", "", "", "/healthz", "GET", ""]));
         check("GET", "/apis", "", Some(["apiserver", "", "", "", "", "apis", "GET", ""]));
+        check("GET", "/apis/apps/v1", "", None);
         check("GET", "/nothing", "", None);
     }
 
