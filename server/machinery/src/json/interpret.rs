@@ -80,7 +80,7 @@ fn read(text: &str, saved: &mut Option<String>) -> Read<TypeMeta> {
                 reader.skip()?;
                 if byte != b'n' {
                     let path = Path::ROOT;
-                    let here = path.then(Step::Field(name, ""));
+                    let here = path.then(Step::Plain(name));
                     saved.get_or_insert(here.mismatch(kind_of(byte), "string"));
                 }
             }

@@ -1,14 +1,15 @@
 //! JSON in and out: typed by the Schema as Go's structs are, and untyped.
 
 pub(crate) mod base64;
-mod encode;
+pub(crate) mod encode;
 mod interpret;
 mod path;
 pub mod quote;
 pub(crate) mod reader;
+pub(crate) mod slots;
 pub mod syntax;
 mod typed;
-mod untyped;
+pub(crate) mod untyped;
 pub(crate) mod zero;
 
 use std::fmt;

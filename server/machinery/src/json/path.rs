@@ -1,11 +1,17 @@
 //! Where a decoder stands: a chain of steps on the stack, spelled out only for errors.
 
+use std::borrow::Cow;
+
+use crate::schema::{Composite, Field, Schema, Type};
+
 /// One step down.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'p> {
     Root,
     /// A struct's field; the name of the struct beside it.
-    Field(&'static str, &'static str),
+    Field(&'p Field, &'static str),
+    /// A field that no Schema knows.
+    Plain(&'static str),
     /// A map key.
     Key(&'p str),
     /// A list index.
@@ -53,7 +59,8 @@ impl<'p> Path<'p> {
         for step in self.steps() {
             match step {
                 Step::Root => {}
-                Step::Field(name, _) | Step::Key(name) => dotted(&mut out, name),
+                Step::Field(field, _) => dotted(&mut out, field.name),
+                Step::Plain(name) | Step::Key(name) => dotted(&mut out, name),
                 Step::Index(i) => out.push_str(&format!("[{i}]")),
             }
         }
@@ -66,9 +73,13 @@ impl<'p> Path<'p> {
         let mut fields = Vec::new();
         let mut of = "";
         for step in self.steps() {
-            if let Step::Field(name, structure) = step {
-                fields.push(name);
-                of = structure;
+            match step {
+                Step::Field(field, structure) => {
+                    fields.push(field.name);
+                    of = structure;
+                }
+                Step::Plain(name) => fields.push(name),
+                _ => {}
             }
         }
         if fields.is_empty() {
@@ -78,5 +89,28 @@ impl<'p> Path<'p> {
             "json: cannot unmarshal {what} into Go struct field {of}.{} of type {go_type}",
             fields.join(".")
         )
+    }
+
+    /// The Go type of what stands here, as the innermost field names it.
+    pub(crate) fn go_type(&self, schema: &Schema, ty: Type) -> String {
+        let steps = self.steps();
+        let Some(last) = steps.iter().rposition(|step| matches!(step, Step::Field(..))) else {
+            return schema.go_type_of(ty).into_owned();
+        };
+        let Step::Field(field, _) = steps[last] else {
+            return schema.go_type_of(ty).into_owned();
+        };
+        let mut of = field.ty;
+        let mut name: String = schema.go_type(field).into_owned();
+        for _ in &steps[last + 1..] {
+            let Type::Composite(id) = of else { break };
+            let (Composite::List(element) | Composite::Map(element)) = schema.composite(id);
+            name = match schema.go_element_type(&name, element) {
+                Cow::Borrowed(text) => text.to_owned(),
+                Cow::Owned(text) => text,
+            };
+            of = element.ty;
+        }
+        name
     }
 }

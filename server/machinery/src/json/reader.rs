@@ -58,14 +58,6 @@ impl<'a> Reader<'a> {
         self.depth
     }
 
-    pub(crate) fn position(&self) -> usize {
-        self.at
-    }
-
-    pub(crate) fn text_from(&self, start: usize) -> &'a str {
-        &self.text[start..self.at]
-    }
-
     /// The next byte that is not space, not consumed.
     pub(crate) fn peek(&mut self) -> Read<u8> {
         let bytes = self.text.as_bytes();

@@ -7,6 +7,7 @@ use super::{
     DecodeError, Decoded, base64, encode_untyped,
     path::{Path, Step},
     reader::{Malformed, Reader, to_text},
+    slots::Slots,
     syntax,
     untyped::{Entries, Untyped},
     zero,
@@ -18,7 +19,7 @@ use crate::{
     schema::{Composite, Element, Schema, Struct, StructId, Type},
     strict::{Collector, Mode, StrictKind},
     time,
-    value::{Map, Value},
+    value::Value,
 };
 
 /// Decodes an object of type `ty`. Wrong syntax anywhere comes before all else, then texts that have no meaning
@@ -105,18 +106,10 @@ impl From<Malformed> for Stop {
     }
 }
 
-/// A field of a struct that is being read.
-#[derive(Default)]
-struct Slot<'a> {
-    value: Option<Value<'a>>,
-    seen: bool,
-}
-
 struct Typed<'a, 's> {
     base: Untyped<'a>,
     schema: &'s Schema,
-    /// Slots of all structs that are open, innermost last.
-    slots: Vec<Slot<'a>>,
+    slots: Slots<'a>,
     /// Texts are canonical already.
     trusted: bool,
 }
@@ -137,7 +130,12 @@ pub(crate) fn find_field(of: &Struct, name: &str, hint: &mut usize) -> Option<us
 impl<'a, 's> Typed<'a, 's> {
     fn new(arena: &'a Bump, schema: &'s Schema, reader: Reader<'a>, mode: Mode, trusted: bool) -> Self {
         let strict = (mode == Mode::Strict).then(Collector::default);
-        Typed { base: Untyped { arena, reader, strict, saved: None }, schema, slots: Vec::new(), trusted }
+        Typed {
+            base: Untyped { arena, reader, strict, saved: None },
+            schema,
+            slots: Slots::default(),
+            trusted,
+        }
     }
 
     fn root(&mut self, ty: StructId) -> Result<Value<'a>, Stop> {
@@ -202,7 +200,7 @@ impl<'a, 's> Typed<'a, 's> {
                     _ => text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::Float),
                 };
                 if value.is_none() {
-                    self.save(path.mismatch(&format!("number {text}"), &zero::go_type(self.schema, ty)));
+                    self.save(path.mismatch(&format!("number {text}"), &path.go_type(self.schema, ty)));
                 }
                 Ok(value)
             }
@@ -220,7 +218,7 @@ impl<'a, 's> Typed<'a, 's> {
     /// Go goes on after a value of the wrong type, and reports the first at the end.
     fn mismatch(&mut self, byte: u8, ty: Type, path: &Path<'_>) -> Result<Option<Value<'a>>, Stop> {
         self.base.reader.skip()?;
-        self.save(path.mismatch(kind_of(byte), &zero::go_type(self.schema, ty)));
+        self.save(path.mismatch(kind_of(byte), &path.go_type(self.schema, ty)));
         Ok(None)
     }
 
@@ -237,15 +235,7 @@ impl<'a, 's> Typed<'a, 's> {
     ) -> Result<Value<'a>, Stop> {
         let schema = self.schema;
         let of = schema.get(id);
-        let base = self.slots.len();
-        self.slots.resize_with(base + of.fields.len(), Slot::default);
-        if let Some(Value::Map(map)) = previous {
-            for (name, value) in map.into_entries() {
-                if let Some((index, _)) = of.field(name) {
-                    self.slots[base + index].value = Some(value);
-                }
-            }
-        }
+        let base = self.slots.open(of, previous);
         let mut hint = 0;
         let mut first = true;
         while let Some(name) = self.base.reader.key(self.base.arena, first)? {
@@ -258,40 +248,17 @@ impl<'a, 's> Typed<'a, 's> {
                 continue;
             };
             let field = &of.fields[index];
-            let slot = &mut self.slots[base + index];
-            if std::mem::replace(&mut slot.seen, true) {
+            if self.slots.see(base + index) {
                 if let Some(strict) = &mut self.base.strict {
                     strict.add(StrictKind::Duplicate, path.field(name));
                 }
             }
-            let previous = slot.value.take();
-            let here = path.then(Step::Field(field.name, of.name));
+            let previous = self.slots.take(base + index);
+            let here = path.then(Step::Field(field, of.name));
             let value = self.value(field.ty, field.pointer, previous, &here)?;
-            self.slots[base + index].value = value;
+            self.slots.set(base + index, value);
         }
-        Ok(Value::Map(self.close(of, base)))
-    }
-
-    /// Takes the slots of a struct into a map in field order, as encoding the Go struct would.
-    fn close(&mut self, of: &Struct, base: usize) -> Map<'a> {
-        let arena = self.base.arena;
-        let set = self.slots[base..].iter().filter(|slot| slot.value.is_some()).count();
-        let mut entries = ArenaVec::with_capacity_in(set + 2, arena);
-        for (field, slot) in of.fields.iter().zip(self.slots.drain(base..)) {
-            match slot.value {
-                Some(value) => {
-                    if !zero::left_out(self.schema, field, &value) {
-                        entries.push((field.name, value));
-                    }
-                }
-                None => {
-                    if let Some(value) = zero::unset(arena, self.schema, field) {
-                        entries.push((field.name, value));
-                    }
-                }
-            }
-        }
-        Map::from_entries(entries)
+        Ok(Value::Map(self.slots.close(self.base.arena, schema, of, base)))
     }
 
     fn element(

@@ -134,6 +134,11 @@ impl<'a> Entries<'a> {
         Entries { entries: ArenaVec::new_in(arena), sorted: true, seen: None }
     }
 
+    /// The entries of a map, to go on with.
+    pub(crate) fn of(map: Map<'a>) -> Self {
+        Entries { sorted: map.is_sorted(), entries: map.into_entries(), seen: None }
+    }
+
     /// Where `key` is already. Nothing is to be found while keys come in order.
     pub(crate) fn find(&mut self, key: &str) -> Option<usize> {
         let last = self.entries.last()?.0;

@@ -3,7 +3,7 @@
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use crate::{
-    schema::{Composite, Field, Schema, StructId, Type},
+    schema::{Field, Schema, StructId, Type},
     value::{Map, Value},
 };
 
@@ -115,38 +115,5 @@ pub(crate) fn is_zero(schema: &Schema, ty: Type, value: &Value<'_>) -> bool {
         (Type::Composite(_) | Type::Bytes, _) => false,
         (Type::String | Type::Bool | Type::Int32 | Type::Int64 | Type::Float64, value) => is_empty(value),
         _ => false,
-    }
-}
-
-/// The type as Go's decode errors spell it. Named string, list and map types are given as what they stand for,
-/// except `v1.ResourceList`, the one map of quantities.
-pub(crate) fn go_type(schema: &Schema, ty: Type) -> String {
-    match ty {
-        Type::String => "string".into(),
-        Type::Bool => "bool".into(),
-        Type::Int32 => "int32".into(),
-        Type::Int64 => "int64".into(),
-        Type::Float64 => "float64".into(),
-        Type::Bytes => "[]uint8".into(),
-        Type::Quantity => "resource.Quantity".into(),
-        Type::Time => "v1.Time".into(),
-        Type::MicroTime => "v1.MicroTime".into(),
-        Type::Duration => "v1.Duration".into(),
-        Type::IntOrString => "intstr.IntOrString".into(),
-        Type::RawExtension => "runtime.RawExtension".into(),
-        Type::FieldsV1 => "v1.FieldsV1".into(),
-        Type::Struct(id) => {
-            let of = schema.get(id);
-            let package = of.openapi_name.rsplit('.').nth(1).unwrap_or("");
-            if package.is_empty() { of.name.into() } else { format!("{package}.{}", of.name) }
-        }
-        Type::Composite(id) => {
-            let (prefix, element) = match schema.composite(id) {
-                Composite::List(element) => ("[]", element),
-                Composite::Map(element) if element.ty == Type::Quantity => return "v1.ResourceList".into(),
-                Composite::Map(element) => ("map[string]", element),
-            };
-            format!("{prefix}{}{}", if element.pointer { "*" } else { "" }, go_type(schema, element.ty))
-        }
     }
 }

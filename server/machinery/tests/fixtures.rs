@@ -1,0 +1,128 @@
+//! Objects of every served kind, as JSON, YAML and protobuf, from Kubernetes' own test data in
+//! `$RINGBOLT_SHARED` (default `../shared` beside the workspace).
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use bumpalo::Bump;
+use ringbolt_machinery::{
+    json::{self, Mode},
+    protobuf,
+    schema::Schema,
+};
+
+fn shared() -> Option<PathBuf> {
+    let root = std::env::var_os("RINGBOLT_SHARED")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
+    let fixtures = root.join("data/fixtures");
+    if fixtures.is_dir() {
+        return Some(fixtures);
+    }
+    println!("no fixtures at {}: not tested", fixtures.display());
+    None
+}
+
+struct Case {
+    name: String,
+    api_version: String,
+    kind: String,
+}
+
+fn cases(directory: &Path) -> Vec<Case> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(name) = name.strip_suffix(".json") {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+        .into_iter()
+        .map(|name| {
+            let (rest, kind) = name.rsplit_once('.').unwrap();
+            let (group, version) = rest.rsplit_once('.').unwrap();
+            let api_version = if group == "core" { version.to_owned() } else { format!("{group}/{version}") };
+            Case { kind: kind.to_owned(), api_version, name }
+        })
+        .collect()
+}
+
+fn difference(got: &[u8], expect: &[u8]) -> String {
+    let at = got.iter().zip(expect).position(|(a, b)| a != b).unwrap_or(got.len().min(expect.len()));
+    let around = |bytes: &[u8]| {
+        let range = at.saturating_sub(40)..(at + 60).min(bytes.len());
+        String::from_utf8_lossy(bytes.get(range).unwrap_or_default()).into_owned()
+    };
+    format!("at byte {at}: got {:?}, expected {:?}", around(got), around(expect))
+}
+
+/// Takes the space between tokens away.
+fn compact(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::quote::write_compact(&mut out, std::str::from_utf8(json).unwrap());
+    out
+}
+
+#[test]
+fn json_and_protobuf_of_every_kind() {
+    let Some(fixtures) = shared() else { return };
+    let directory = fixtures.join("api-testdata");
+    let schema = Schema::builtin();
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for case in cases(&directory) {
+        let Some(kind) = schema.kind_of(&case.api_version, &case.kind) else {
+            continue;
+        };
+        let read = |suffix: &str| fs::read(directory.join(format!("{}.{suffix}", case.name))).unwrap();
+        let (json_bytes, pb_bytes) = (read("json"), read("pb"));
+        let expect = compact(&json_bytes);
+        let arena = Bump::new();
+        checked += 1;
+        let decoded = match json::decode_typed(&arena, schema, kind.ty, &expect, Mode::Strict) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                wrong.push(format!("{}: JSON: {error}", case.name));
+                continue;
+            }
+        };
+        for error in &decoded.strict_errors {
+            wrong.push(format!("{}: {error}", case.name));
+        }
+        let mut out = Vec::new();
+        json::encode(schema, kind.ty, &decoded.value, &mut out);
+        if out != expect {
+            wrong.push(format!("{}: JSON {}", case.name, difference(&out, &expect)));
+        }
+        let unknown = protobuf::decode_unknown(&pb_bytes).unwrap();
+        out.clear();
+        protobuf::encode_object(schema, kind.ty, &decoded.value, unknown.api_version, unknown.kind, &mut out);
+        if out != pb_bytes {
+            wrong.push(format!("{}: protobuf {}", case.name, difference(&out, &pb_bytes)));
+        }
+        let mut value = match protobuf::decode(&arena, schema, kind.ty, unknown.raw) {
+            Ok(value) => value,
+            Err(error) => {
+                wrong.push(format!("{}: protobuf: {error}", case.name));
+                continue;
+            }
+        };
+        let map = value.as_map_mut().unwrap();
+        map.insert("kind", ringbolt_machinery::value::Value::String(arena.alloc_str(&case.kind)));
+        map.insert(
+            "apiVersion",
+            ringbolt_machinery::value::Value::String(arena.alloc_str(&case.api_version)),
+        );
+        out.clear();
+        json::encode(schema, kind.ty, &value, &mut out);
+        if out != expect {
+            wrong.push(format!("{}: from protobuf {}", case.name, difference(&out, &expect)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(checked > 100, "only {checked} kinds found");
+    println!("{checked} kinds checked");
+}
