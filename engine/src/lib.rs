@@ -6,7 +6,10 @@
 //! What is absent: no lock on the way of a byte, no future or allocation an operation, no thread besides the cores,
 //! no spinning. A connection lives and dies on one core.
 
+#![deny(unsafe_code)]
+
 mod app;
+#[allow(unsafe_code, reason = "memory shared with the kernel")]
 mod buffers;
 mod channel;
 mod chunk;
@@ -19,8 +22,10 @@ mod error;
 mod io;
 pub mod limits;
 mod out;
+#[allow(unsafe_code, reason = "memory lent to the kernel")]
 mod ring;
 mod stats;
+#[allow(unsafe_code, reason = "system calls")]
 mod sys;
 mod timer;
 mod tls;

@@ -1,6 +1,6 @@
 //! The ring of a core: operations in, completions out, one system call a turn.
 
-use crate::{error::StartStep, limits, out::Wire};
+use crate::{limits, out::Wire};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue, types};
 use std::{io, mem, os::fd::RawFd, time::Duration};
 
@@ -82,21 +82,14 @@ impl Ring {
     /// Makes the ring for the calling thread. Without deferred task running (6.1) it does with cooperative; a kernel
     /// without single issuers (6.0) has no multishot receive either, and is refused.
     pub(crate) fn new(entries: u32) -> io::Result<Ring> {
-        let build = |deferred: bool| {
-            let mut builder = IoUring::builder();
-            builder.setup_cqsize(entries.saturating_mul(4)).setup_clamp().setup_submit_all().dontfork();
-            builder.setup_coop_taskrun().setup_single_issuer();
-            if deferred {
-                builder.setup_defer_taskrun();
-            } else {
-                builder.setup_taskrun_flag();
-            }
-            builder.build(entries)
-        };
-        let ring = match build(true) {
-            Err(err) if err.raw_os_error() == Some(libc::EINVAL) => build(false)?,
+        let ring = match build(entries, true) {
+            Err(err) if err.raw_os_error() == Some(libc::EINVAL) => build(entries, false)?,
             result => result?,
         };
+        Ring::with(ring)
+    }
+
+    fn with(ring: IoUring) -> io::Result<Ring> {
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
@@ -245,6 +238,18 @@ impl Ring {
     }
 }
 
+fn build(entries: u32, deferred: bool) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_cqsize(entries.saturating_mul(4)).setup_clamp().setup_submit_all().dontfork();
+    builder.setup_coop_taskrun().setup_single_issuer();
+    if deferred {
+        builder.setup_defer_taskrun();
+    } else {
+        builder.setup_taskrun_flag();
+    }
+    builder.build(entries)
+}
+
 fn read(ring: &mut IoUring, into: &mut Vec<Completion>) {
     for entry in ring.completion() {
         let flags = entry.flags();
@@ -263,11 +268,79 @@ const SEND_MAX: usize = 1 << 30;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys;
+    use std::{os::fd::AsRawFd, thread, time::Instant};
 
     #[test]
     fn operations_survive_the_trip() {
         for op in [Op::Accept(3), Op::Receive(0), Op::Receive(u32::MAX), Op::Send(77), Op::Wake, Op::Cancel] {
             assert_eq!(Op::decode(op.encode()), op);
         }
+    }
+
+    /// Waits until one operation is done, through as many turns as it takes.
+    fn next(ring: &mut Ring) -> Completion {
+        let mut completions = Vec::new();
+        for _ in 0..100 {
+            ring.take(&mut completions);
+            if let Some(completion) = completions.pop() {
+                assert!(completions.is_empty());
+                return completion;
+            }
+            ring.enter(Some(Duration::from_millis(100))).unwrap();
+        }
+        panic!("no completion came");
+    }
+
+    #[test]
+    fn a_sleeping_ring_is_woken_with_and_without_deferred_work() {
+        for deferred in [true, false] {
+            let mut ring = Ring::with(build(8, deferred).unwrap()).unwrap();
+            let fd = sys::event_fd().unwrap();
+            for _ in 0..3 {
+                ring.await_wake(fd.as_raw_fd()).unwrap();
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        thread::sleep(Duration::from_millis(10));
+                        sys::signal(&fd);
+                    });
+                    let start = Instant::now();
+                    let completion = next(&mut ring);
+                    assert_eq!((completion.op, completion.result), (Op::Wake, 8));
+                    assert!(start.elapsed() < Duration::from_secs(5));
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_cancelled_operation_says_so() {
+        let mut ring = Ring::new(8).unwrap();
+        let fd = sys::event_fd().unwrap();
+        ring.await_wake(fd.as_raw_fd()).unwrap();
+        ring.enter(Some(Duration::ZERO)).unwrap();
+        ring.cancel(Op::Wake).unwrap();
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            ring.enter(Some(Duration::from_millis(100))).unwrap();
+            ring.take(&mut seen);
+        }
+        let wake = seen.iter().find(|completion| completion.op == Op::Wake).unwrap();
+        assert_eq!(wake.result, -libc::ECANCELED);
+    }
+
+    #[test]
+    fn more_operations_than_the_queue_holds_are_submitted_early() {
+        let mut ring = Ring::new(4).unwrap();
+        for _ in 0..200 {
+            ring.cancel(Op::Send(9)).unwrap();
+        }
+        let mut seen = Vec::new();
+        for _ in 0..200 {
+            ring.enter(Some(Duration::ZERO)).unwrap();
+            ring.take(&mut seen);
+        }
+        assert_eq!(seen.len(), 200);
+        assert!(seen.iter().all(|completion| completion.result == -libc::ENOENT));
     }
 }

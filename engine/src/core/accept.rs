@@ -104,6 +104,7 @@ impl<A: App> Core<A> {
             }
             return Ok(());
         }
+        #[allow(unsafe_code, reason = "takes over a descriptor of the kernel")]
         // SAFETY: the kernel returned this descriptor with the completion of an accept, and only here.
         let stream = unsafe { sys::accepted(result) };
         if self.stopping.is_some() {

@@ -27,6 +27,7 @@ impl<A: App> Core<A> {
             match completion.result {
                 1.. => {
                     if let Some(id) = completion.buffer {
+                        #[allow(unsafe_code, reason = "bytes the kernel filled")]
                         // SAFETY: the kernel named the buffer and the length in this completion, and the buffer is
                         // given back below.
                         let data = unsafe { self.buffers.filled(id, completion.result as usize) };

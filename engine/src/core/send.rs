@@ -65,9 +65,10 @@ pub(super) fn send(state: &mut CoreState, channel: &mut Channel) -> io::Result<(
             channel.wire.push(segment);
         }
     }
+    #[allow(unsafe_code, reason = "lends the wire to the kernel")]
     // SAFETY: `send_busy` is set until the completion was taken; meanwhile nothing advances or clears the wire (only
     // `on_send` and `release` do, the latter not while a send is busy), and the slot that owns it is not freed.
-    channel.send_busy =
-        unsafe { state.ring.send(channel.stream.as_raw_fd(), channel.id.slot, &channel.wire) }?;
+    let busy = unsafe { state.ring.send(channel.stream.as_raw_fd(), channel.id.slot, &channel.wire) }?;
+    channel.send_busy = busy;
     Ok(())
 }

@@ -93,7 +93,7 @@ fn ten_thousand_idle_connections_are_small() {
     assert_eq!(said, "held\n");
     assert_eq!(server.engine.open_connections(), CONNECTIONS);
     let each = (resident_bytes().saturating_sub(before)) / CONNECTIONS;
-    println!("{each} bytes a connection");
+    println!("{before} bytes before, {each} bytes a connection");
     assert!(each <= 1536, "{each} bytes a connection");
     drop(holder.0.stdin.take());
     eventually("all connections end", || server.engine.open_connections() == 0);
