@@ -56,7 +56,7 @@ impl Discovery {
         let aggregated = Document::new(GroupDiscoveryList(self.core.clone()));
         let api = Arc::new(move |request: &Request<'_>| {
             // The router in front looks at method and bare types before anything else does.
-            if let Err(refused) = router(&request.head) {
+            if let Some(refused) = router(&request.head) {
                 return refused;
             }
             match negotiate_discovery(request.head.header("accept")) {
@@ -87,9 +87,8 @@ impl Discovery {
                 } else {
                     format!("/apis/{}/{}", group.name, version.version)
                 };
-                let handler = Arc::new(move |request: &Request<'_>| match router(&request.head) {
-                    Ok(()) => serve(&request.head, &document, Endpoint::Plain),
-                    Err(refused) => refused,
+                let handler = Arc::new(move |request: &Request<'_>| {
+                    router(&request.head).unwrap_or_else(|| serve(&request.head, &document, Endpoint::Plain))
                 });
                 install_both(routes, path, handler);
             }
@@ -115,13 +114,13 @@ fn install_both(
 }
 
 /// What a router in front refuses: other methods than GET, and types it cannot produce.
-fn router(head: &Head<'_>) -> Result<(), Outcome> {
+fn router(head: &Head<'_>) -> Option<Outcome> {
     if head.method != "GET" {
-        return Err(failed(head, &Status::method_not_allowed()));
+        return Some(failed(head, &Status::method_not_allowed()));
     }
     match negotiate(head.header("accept"), "", b"", Endpoint::Plain) {
-        Err(error) if error.details => Err(failed(head, &not_acceptable(error))),
-        _ => Ok(()),
+        Err(error) if error.details => Some(failed(head, &not_acceptable(error))),
+        _ => None,
     }
 }
 

@@ -32,6 +32,9 @@ use crate::{
 /// What counts elsewhere and is asked at each scrape.
 pub type Collector = Box<dyn Fn(&mut Exposition) + Send + Sync>;
 
+/// Takes group, resource and count of stored objects.
+pub type EachResource<'a> = dyn FnMut(&str, &str, u64) + 'a;
+
 /// All metrics of a server.
 pub struct Metrics {
     cores: Box<[CoreMetrics]>,
@@ -145,7 +148,7 @@ impl Metrics {
     /// Shows how many objects are stored, as (group, resource, count), and the bytes the store takes on disk.
     pub fn register_storage(
         &self,
-        objects: impl Fn(&mut dyn FnMut(&str, &str, u64)) + Send + Sync + 'static,
+        objects: impl Fn(&mut EachResource<'_>) + Send + Sync + 'static,
         size_bytes: impl Fn() -> u64 + Send + Sync + 'static,
     ) {
         self.register(move |out| families::storage(out, &objects, size_bytes()));

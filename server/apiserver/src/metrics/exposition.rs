@@ -172,10 +172,7 @@ mod tests {
     #[test]
     fn families_and_samples_are_sorted() {
         let mut out = Exposition::default();
-        let mut sizes = HistogramSnapshot::<2>::default();
-        sizes.buckets = [1, 2];
-        sizes.beyond = 1;
-        sizes.sum = 4500;
+        let sizes = HistogramSnapshot { buckets: [1, 2], beyond: 1, sum: 4500 };
         out.histogram(&SIZES, &[("kind", "x")], Bounds { labels: &[0.5, 1e6], scale: 1000.0 }, &sizes);
         out.sample(&UP, &[("name", "b\"\\\n")], 1.0);
         out.sample(&UP, &[("name", "a")], 0.0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AuthSeries, CODES, CoreMetrics,
+    AuthSeries, CODES, CoreMetrics, EachResource,
     exposition::{Bounds, Exposition, Family, Kind},
     labels::USERS,
     process::now_seconds,
@@ -308,11 +308,7 @@ fn attempts<'c>(
 }
 
 /// Writes what the store tells.
-pub(super) fn storage(
-    out: &mut Exposition,
-    objects: &dyn Fn(&mut dyn FnMut(&str, &str, u64)),
-    size_bytes: u64,
-) {
+pub(super) fn storage(out: &mut Exposition, objects: &dyn Fn(&mut EachResource<'_>), size_bytes: u64) {
     objects(&mut |group, resource, count| {
         let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
         out.sample(&STORAGE_OBJECTS, &[("resource", &qualified)], count as f64);
