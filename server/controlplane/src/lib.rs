@@ -11,7 +11,6 @@ mod network;
 mod quality_of_service;
 mod quantity;
 pub mod registry;
-mod scan;
 mod semantic;
 mod strategy;
 mod tree;

@@ -142,3 +142,26 @@ pub(crate) fn list_mut<'v, 'a>(map: &'v mut Map<'a>, key: &'a str) -> &'v mut Ar
         _ => unreachable!("just made a list"),
     }
 }
+
+/// Whether two trees that were both decoded by the Schema say the same: the order of members does not matter, and
+/// neither does whether something empty is written.
+pub(crate) fn same(a: Option<&Value<'_>>, b: Option<&Value<'_>>) -> bool {
+    let empty = |v: &Value<'_>| match v {
+        Value::Null => true,
+        Value::List(l) => l.is_empty(),
+        Value::Map(m) => m.is_empty(),
+        _ => false,
+    };
+    match (a.filter(|v| !empty(v)), b.filter(|v| !empty(v))) {
+        (None, None) => true,
+        (Some(Value::List(a)), Some(Value::List(b))) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(Some(a), Some(b)))
+        }
+        (Some(Value::Map(a)), Some(Value::Map(b))) => {
+            a.iter().all(|(k, v)| same(Some(v), b.get(k)))
+                && b.iter().all(|(k, v)| a.has(k) || same(None, Some(v)))
+        }
+        (Some(a), Some(b)) => a == b,
+        _ => false,
+    }
+}

@@ -92,9 +92,23 @@ pub(super) fn replication_controller<'a>(arena: &'a Bump, object: &mut Map<'a>) 
 
 pub(super) fn resource_quota<'a>(_: &'a Bump, _: &mut Map<'a>) {}
 
+/// Bytes that are `null` are no bytes.
+fn no_null_bytes(object: &mut Map<'_>, member: &str) {
+    for (_, value) in object.child_mut(member).into_iter().flat_map(Map::iter_mut) {
+        if value.is_null() {
+            *value = Value::String("");
+        }
+    }
+}
+
+pub(super) fn config_map<'a>(_: &'a Bump, object: &mut Map<'a>) {
+    no_null_bytes(object, "binaryData");
+}
+
 /// `stringData` is written into `data`, and not kept.
 pub(super) fn secret<'a>(arena: &'a Bump, object: &mut Map<'a>) {
     object.default_text("type", "Opaque");
+    no_null_bytes(object, "data");
     let Some(plain) = object.remove("stringData") else { return };
     let Some(plain) = plain.as_map().filter(|m| !m.is_empty()) else { return };
     let data = object.map_mut("data");

@@ -38,7 +38,7 @@ macro_rules! defaulter {
 /// The defaulter of a resource in one version. Kinds without defaults get one that does nothing.
 pub(crate) fn of(group: &str, version: &str, resource: &str) -> Defaulter {
     match (group, version, resource) {
-        ("", "v1", "configmaps") => defaulter!(nothing),
+        ("", "v1", "configmaps") => defaulter!(core::config_map),
         ("", "v1", "endpoints") => defaulter!(core::endpoints),
         ("", "v1", "limitranges") => defaulter!(core::limit_range),
         ("", "v1", "namespaces") => defaulter!(core::namespace),

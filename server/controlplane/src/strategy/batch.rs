@@ -20,6 +20,7 @@ const CRON_TEMPLATE: &[&str] = &["spec", "jobTemplate", "spec", "template"];
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
         "jobs" => Rules {
+            disabled: &[&["spec", "scheduling"]],
             orphans_by_default: true,
             selectable: JOB,
             selectable_names: JOB_NAMES,
@@ -30,6 +31,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             ..Rules::SPEC_AND_STATUS
         },
         "cronjobs" => Rules {
+            disabled: &[&["spec", "jobTemplate", "spec", "scheduling"]],
             prepare_for_create: Some(|arena, object| pod::prepare_template(arena, object, CRON_TEMPLATE)),
             prepare_for_update: Some(|arena, part, object, old| {
                 if part == Part::Main {

@@ -1,20 +1,20 @@
 //! The discovery group.
 
 use bumpalo::Bump;
+use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::value::Value;
 
 use super::{Rules, rules::Generation};
-use crate::{tree::Members, tree::root, validation};
+use crate::{
+    tree::{Members, root, same},
+    validation,
+};
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "endpointslices").then(|| Rules {
-        generation: Generation::WithLabels,
+        generation: Generation::StartsOnly,
         prepare_for_create: Some(drop_topology),
-        prepare_for_update: Some(|arena, _, object, old| {
-            if object.path(&["endpoints"]) != old.path(&["endpoints"]) {
-                drop_topology(arena, object);
-            }
-        }),
+        prepare_for_update: Some(prepare_update),
         validate: Some(validation::endpoint_slice::validate),
         validate_update: Some(validation::endpoint_slice::validate_update),
         ..Rules::BASE
@@ -26,4 +26,19 @@ fn drop_topology<'a>(arena: &'a Bump, object: &mut Value<'a>) {
     root(arena, object).each_mut("endpoints", |endpoint| {
         endpoint.remove("deprecatedTopology");
     });
+}
+
+/// The generation counts what the client sent, topology of old included, and labels.
+fn prepare_update<'a>(arena: &'a Bump, _: Part, object: &mut Value<'a>, old: &Value<'_>) {
+    let labels = ["metadata", "labels"];
+    let members = ["addressType", "endpoints", "ports"];
+    let changed = members.iter().any(|m| !same(object.path(&[m]), old.path(&[m])))
+        || !same(object.path(&labels), old.path(&labels));
+    if changed {
+        let generation = old.path(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
+        root(arena, object).map_mut("metadata").insert("generation", Value::Int(generation + 1));
+    }
+    if !same(object.path(&["endpoints"]), old.path(&["endpoints"])) {
+        drop_topology(arena, object);
+    }
 }

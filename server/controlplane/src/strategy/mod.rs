@@ -9,6 +9,7 @@ mod certificates;
 mod common;
 mod coordination;
 mod core;
+mod disabled;
 mod discovery;
 mod events;
 mod flowcontrol;
@@ -35,6 +36,7 @@ use ringbolt_apiserver::{
 };
 use ringbolt_machinery::{
     field::FieldError,
+    scan,
     schema::{Schema, StructId},
     status::Status,
     value::Value,
@@ -45,7 +47,7 @@ pub(crate) use self::{
     namespace::NAME_LABEL as NAMESPACE_NAME_LABEL, rules::Rules, service::externally_accessible,
 };
 use crate::{
-    scan, semantic,
+    semantic,
     tree::{Members, root},
 };
 
@@ -114,6 +116,9 @@ impl Strategy for ResourceStrategy {
         if self.rules.has_status && !self.rules.keeps_status_on_create {
             root(arena, object).remove("status");
         }
+        if !self.rules.disabled.is_empty() {
+            disabled::drop(root(arena, object), None, self.rules.disabled);
+        }
         if let Some(prepare) = self.rules.prepare_for_create {
             prepare(arena, object);
         }
@@ -146,6 +151,9 @@ impl Strategy for ResourceStrategy {
                 }
             }
             Part::Other(_) => {}
+        }
+        if !self.rules.disabled.is_empty() {
+            disabled::drop(root(arena, object), old.as_map(), self.rules.disabled);
         }
         if let Some(prepare) = self.rules.prepare_for_update {
             prepare(arena, part, object, old);
@@ -200,9 +208,6 @@ impl Strategy for ResourceStrategy {
             Generation::Counted | Generation::CountedOnly => self.differs(object, old, skip),
             Generation::WithAnnotations => {
                 self.differs(object, old, skip) || Self::metadata_differs(object, old, "annotations")
-            }
-            Generation::WithLabels => {
-                self.differs(object, old, skip) || Self::metadata_differs(object, old, "labels")
             }
         }
     }

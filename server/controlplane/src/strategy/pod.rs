@@ -6,6 +6,7 @@ use ringbolt_machinery::value::{Map, Value};
 
 use super::{
     Rules, common,
+    disabled::{self, Member},
     rules::Generation,
     selectable::{POD, POD_NAMES},
 };
@@ -211,11 +212,8 @@ pub(super) fn prepare_template_update<'a>(
     }
 }
 
-/// One member that belongs to a feature which is off: where it stands below a pod spec, `*` being every item.
-type Disabled = &'static [&'static str];
-
 /// Members of features that are off by default in this release. Each is kept where the old object has it already.
-const DISABLED: &[Disabled] = &[
+const DISABLED: &[Member] = &[
     &["schedulingGroup"],
     &["evictionResponders"],
     &["volumes", "*", "emptyDir", "mode"],
@@ -234,10 +232,13 @@ const DISABLED: &[Disabled] = &[
     &["volumes", "*", "projected", "sources", "*", "podCertificate", "user"],
 ];
 
+/// The signal that stops a container; a lifecycle of nothing else goes with it.
+const STOP_SIGNAL: Member = &["lifecycle", "stopSignal"];
+
 /// The same below each container.
-const DISABLED_IN_CONTAINERS: &[Disabled] = &[
+const DISABLED_IN_CONTAINERS: &[Member] = &[
     &["volumeMounts", "*", "bindMountOptions"],
-    &["lifecycle", "stopSignal"],
+    STOP_SIGNAL,
     &["lifecycle", "postStart", "httpGet", "protocol"],
     &["lifecycle", "preStop", "httpGet", "protocol"],
     &["livenessProbe", "httpGet", "protocol"],
@@ -248,51 +249,25 @@ const DISABLED_IN_CONTAINERS: &[Disabled] = &[
     &["startupProbe", "grpc", "mode"],
 ];
 
-fn drop_disabled<'a>(spec: &mut Map<'a>, old: Option<&Map<'_>>) {
-    for path in DISABLED {
-        if !old.is_some_and(|o| in_use(o, path)) {
-            remove_at(spec, path);
-        }
-    }
+fn drop_disabled(spec: &mut Map<'_>, old: Option<&Map<'_>>) {
+    disabled::drop(spec, old, DISABLED);
     for path in DISABLED_IN_CONTAINERS {
         let used = CONTAINER_LISTS.iter().any(|key| {
-            old.is_some_and(|o| o.items(key).iter().filter_map(Value::as_map).any(|c| in_use(c, path)))
+            old.is_some_and(|o| {
+                o.items(key).iter().filter_map(Value::as_map).any(|c| disabled::in_use(c, path))
+            })
         });
-        if !used {
-            for key in CONTAINER_LISTS {
-                spec.each_mut(key, |container| {
-                    remove_at(container, path);
-                    if path == &["lifecycle", "stopSignal"]
-                        && container.child("lifecycle").is_some_and(Map::is_empty)
-                    {
-                        container.remove("lifecycle");
-                    }
-                });
-            }
+        if used {
+            continue;
         }
-    }
-}
-
-fn in_use(map: &Map<'_>, path: &[&str]) -> bool {
-    match path {
-        [] => true,
-        [last] => map.has(last),
-        [list, "*", rest @ ..] => map.items(list).iter().filter_map(Value::as_map).any(|m| in_use(m, rest)),
-        [step, rest @ ..] => map.child(step).is_some_and(|m| in_use(m, rest)),
-    }
-}
-
-fn remove_at(map: &mut Map<'_>, path: &[&str]) {
-    match path {
-        [] => {}
-        [last] => {
-            map.remove(last);
-        }
-        [list, "*", rest @ ..] => map.each_mut(list, |m| remove_at(m, rest)),
-        [step, rest @ ..] => {
-            if let Some(child) = map.child_mut(step) {
-                remove_at(child, rest);
-            }
+        for key in CONTAINER_LISTS {
+            spec.each_mut(key, |container| {
+                let signalled = *path == STOP_SIGNAL && disabled::in_use(container, path);
+                disabled::remove_at(container, path);
+                if signalled && container.child("lifecycle").is_some_and(Map::is_empty) {
+                    container.remove("lifecycle");
+                }
+            });
         }
     }
 }

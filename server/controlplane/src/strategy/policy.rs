@@ -1,10 +1,14 @@
 //! The policy group.
 
+use ringbolt_machinery::validation::names;
+
 use super::Rules;
 use crate::validation;
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "poddisruptionbudgets").then(|| Rules {
+        // Nothing but the spec is looked at.
+        name: names::path_segment_errors,
         unconditional_update: false,
         validate: Some(validation::policy::validate),
         validate_update: Some(|_, object, _, errors| validation::policy::validate(object, errors)),

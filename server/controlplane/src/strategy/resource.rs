@@ -6,6 +6,7 @@ use ringbolt_machinery::value::{Map, Value};
 
 use super::{
     Rules,
+    disabled::Member,
     rules::StatusMetadata,
     selectable::{RESOURCE_SLICE, RESOURCE_SLICE_NAMES},
 };
@@ -15,6 +16,31 @@ use crate::{
     validation,
 };
 
+/// Members of a claim whose features are off.
+const CLAIM: &[Member] = &[
+    &["spec", "devices", "requests", "*", "exactly", "derivedAttributes"],
+    &["spec", "devices", "requests", "*", "firstAvailable", "*", "derivedAttributes"],
+    &["status", "allocation", "devices", "results", "*", "skipNodeOperations"],
+];
+
+/// The same of a claim template.
+const CLAIM_TEMPLATE: &[Member] = &[
+    &["spec", "spec", "devices", "requests", "*", "exactly", "derivedAttributes"],
+    &["spec", "spec", "devices", "requests", "*", "firstAvailable", "*", "derivedAttributes"],
+];
+
+/// The same of a slice.
+const SLICE: &[Member] = &[
+    &["spec", "partitionTypeAttribute"],
+    &["spec", "skipNodeOperations"],
+    &["spec", "devices", "*", "nodeAllocatableResources"],
+    &["spec", "devices", "*", "consumesCounters", "*", "compatibilityGroups"],
+    &["spec", "devices", "*", "attributes", "*", "bools"],
+    &["spec", "devices", "*", "attributes", "*", "ints"],
+    &["spec", "devices", "*", "attributes", "*", "strings"],
+    &["spec", "devices", "*", "attributes", "*", "versions"],
+];
+
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
         "deviceclasses" => Rules { returns_deleted: true, ..Rules::SPEC },
@@ -22,11 +48,13 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             returns_deleted: true,
             status_metadata: StatusMetadata::Reset,
             prepare_for_update: Some(drop_deallocated_devices),
+            disabled: CLAIM,
             validate_update: Some(validation::resource::validate_claim_update),
             ..Rules::STATUS
         },
         "resourceclaimtemplates" => Rules {
             returns_deleted: true,
+            disabled: CLAIM_TEMPLATE,
             validate_update: Some(validation::resource::validate_claim_update),
             ..Rules::BASE
         },
@@ -34,6 +62,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             returns_deleted: true,
             selectable: RESOURCE_SLICE,
             selectable_names: RESOURCE_SLICE_NAMES,
+            disabled: SLICE,
             ..Rules::SPEC
         },
         "devicetaintrules" => Rules {

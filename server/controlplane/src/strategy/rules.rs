@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use ringbolt_apiserver::{authentication::UserInfo, registry::Part};
 use ringbolt_machinery::{field::FieldError, status::Status, validation::names, value::Value};
 
-use super::selectable::Selectable;
+use super::{disabled::Member, selectable::Selectable};
 
 /// How `metadata.generation` moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,6 @@ pub(crate) enum Generation {
     StartsOnly,
     /// Counts annotations as well.
     WithAnnotations,
-    /// Counts labels as well.
-    WithLabels,
 }
 
 /// What a write of `/status` may change of the metadata.
@@ -64,6 +62,8 @@ pub(crate) struct Rules {
     pub(crate) keeps_status_on_create: bool,
     /// Metadata of status writes.
     pub(crate) status_metadata: StatusMetadata,
+    /// Members of features that are off.
+    pub(crate) disabled: &'static [Member],
     /// Unqualified finalizers must be standard ones.
     pub(crate) standard_finalizers: bool,
     /// Dependents are orphaned when a delete names no policy.
@@ -99,6 +99,7 @@ impl Rules {
         has_status: false,
         keeps_status_on_create: false,
         status_metadata: StatusMetadata::Free,
+        disabled: &[],
         standard_finalizers: true,
         orphans_by_default: false,
         returns_deleted: false,

@@ -60,7 +60,7 @@ fn kind_in(spec: &Map<'_>, kinds: &[&str]) -> bool {
 fn drop_type_dependent<'a>(spec: &mut Map<'a>, was: &Map<'a>) {
     let same = |spec: &Map<'_>, key: &str| {
         let absent = |v: Option<&Value<'_>>| v.is_none_or(crate::tree::is_zero);
-        spec.get(key) == was.get(key) || (absent(spec.get(key)) && absent(was.get(key)))
+        crate::tree::same(spec.get(key), was.get(key)) || (absent(spec.get(key)) && absent(was.get(key)))
     };
     let needs = |kinds: &'static [&'static str]| move |spec: &Map<'_>| kind_in(spec, kinds);
     let needs_ip = |spec: &Map<'_>| spec.text("type") != "ExternalName";

@@ -12,8 +12,8 @@ use crate::tree::Members;
 pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
         let (min, max) = (spec.int("minReplicas"), spec.int("maxReplicas").unwrap_or(0));
-        if let Some(min) = min.filter(|m| *m < 1) {
-            errors.push(FieldError::invalid("spec.minReplicas", min, "must be greater than or equal to 1"));
+        if let Some(min) = min.filter(|m| *m < 0) {
+            errors.push(FieldError::invalid("spec.minReplicas", min, "must be greater than or equal to 0"));
         }
         if max < 1 {
             errors.push(FieldError::invalid("spec.maxReplicas", max, "must be greater than 0"));

@@ -4,7 +4,7 @@ use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{field::FieldError, validation::names::qualified_name_errors, value::Value};
 
 use super::{Errors, each_invalid};
-use crate::tree::is_zero;
+use crate::tree::{is_zero, same as unchanged};
 
 const REPORTING_INSTANCE_MAX: usize = 128;
 const ACTION_MAX: usize = 128;
@@ -122,13 +122,13 @@ fn series(object: &Value<'_>, errors: &mut Errors) {
 /// A change through `events.k8s.io/v1`: a series may grow, nothing else.
 pub(crate) fn validate_new_update(_: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
     shared(object, "reportingController", errors);
-    if object.path(&["series"]) != old.path(&["series"]) {
+    if !unchanged(object.path(&["series"]), old.path(&["series"])) {
         series(object, errors);
     }
     let mut same = |member: &str, shown_as: &str| {
         let absent = |v: Option<&Value<'_>>| v.is_none_or(is_zero);
         let (new, was) = (object.path(&[member]), old.path(&[member]));
-        if new != was && !(absent(new) && absent(was)) {
+        if !unchanged(new, was) && !(absent(new) && absent(was)) {
             let shown = new.cloned().unwrap_or(Value::Null);
             errors.push(FieldError::invalid(shown_as, &shown, "field is immutable"));
         }

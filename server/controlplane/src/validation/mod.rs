@@ -36,7 +36,7 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-use crate::tree::{Members, is_zero};
+use crate::tree::{Members, is_zero, same};
 
 /// What validation found so far.
 pub(crate) type Errors = Vec<FieldError>;
@@ -72,7 +72,7 @@ pub(crate) fn one_of_optional(map: &Map<'_>, key: &str, path: &str, supported: &
 pub(crate) fn immutable(new: &Map<'_>, old: &Map<'_>, key: &str, path: &str, errors: &mut Errors) {
     let absent = |v: Option<&Value<'_>>| v.is_none_or(is_zero);
     let (now, was) = (new.get(key), old.get(key));
-    if now == was || (absent(now) && absent(was)) {
+    if same(now, was) || (absent(now) && absent(was)) {
         return;
     }
     let nothing = if was.is_some_and(|v| v.as_str().is_some()) { Value::String("") } else { Value::Null };

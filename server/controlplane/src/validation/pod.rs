@@ -4,7 +4,7 @@ use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{field::FieldError, value::Value};
 
 use super::{Errors, pod_spec, with_map};
-use crate::tree::{Members, is_zero};
+use crate::tree::{Members, is_zero, same};
 
 /// Members of a spec that a bound pod may still change.
 const MUTABLE: [&str; 6] = [
@@ -40,7 +40,7 @@ pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, e
     let changed = keys.into_iter().any(|key| {
         let mutable = MUTABLE.contains(&key) || (gated && matches!(key, "nodeSelector" | "affinity"));
         let (new, was) = (new.get(key), was.get(key));
-        !mutable && new != was && !(absent(new) && absent(was))
+        !mutable && !same(new, was) && !(absent(new) && absent(was))
     });
     if changed {
         errors.push(FieldError::forbidden("spec", FORBIDDEN));

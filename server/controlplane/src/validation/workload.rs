@@ -283,8 +283,11 @@ pub(crate) fn validate_stateful_set(object: &Value<'_>, errors: &mut Errors) {
             each_invalid(dns1123_label_errors(service), "spec.serviceName", service, errors);
         }
         check_selector(spec, "statefulset", errors);
-        // Templates of claims are volumes of the pods as well: mounts may name them.
-        if spec.lacks("volumeClaimTemplates") {
+        // Templates of claims are volumes of the pods as well: mounts may name them. Host name and subdomain are
+        // the server's in the end, whatever the template says.
+        let pod = spec.child("template").and_then(|t| t.child("spec"));
+        let named = pod.is_some_and(|p| !p.lacks("hostname") || !p.lacks("subdomain"));
+        if spec.lacks("volumeClaimTemplates") && !named {
             check_template(spec, errors);
         }
         restart_always(spec, "StatefulSet", errors);
