@@ -7,37 +7,88 @@
 #[allow(dead_code, reason = "shared with the engine's other tests")]
 mod support;
 
+use ringbolt_engine::{TlsCertificate, TlsConfig, TlsSettings};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::{
     io::{BufRead, BufReader, Read, Write},
+    net::SocketAddr,
     process::{Child, Command, Stdio},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
 };
 use support::*;
 
-const CONNECTIONS: usize = 10_000;
+const PLAIN: usize = 10_000;
+const TLS: usize = 2_000;
 
 fn main() {
-    let mut args = std::env::args().skip(1);
-    if args.next().as_deref() == Some("hold") {
-        let addr = args.next().and_then(|addr| addr.parse().ok()).expect("an address");
-        return hold(addr);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [role, addr, count, trust] = &args[..]
+        && role == "hold"
+    {
+        return hold(addr.parse().unwrap(), count.parse().unwrap(), trust);
     }
-    ten_thousand_idle_connections_are_small();
-    println!("test ten_thousand_idle_connections_are_small ... ok");
+    let descriptors = raise_descriptors();
+    if descriptors < PLAIN as u64 + 200 {
+        println!(
+            "skipped: {descriptors} descriptors are allowed, {PLAIN} connections need 200 more than that"
+        );
+        return;
+    }
+    idle_connections_are_small("plain", PLAIN, 1536, None);
+    // What rustls keeps for a connection: keys of both directions, the session, the client's hello.
+    idle_connections_are_small("TLS", TLS, 8 * 1024, Some(Identity::new()));
 }
 
-/// Opens the connections, says so, and holds them until its input ends.
-fn hold(addr: std::net::SocketAddr) {
+/// Opens connections, says so, and holds them until its input ends. `trust` is the file of the server's certificate,
+/// or empty for plain text.
+fn hold(addr: SocketAddr, count: usize, trust: &str) {
     raise_descriptors();
-    let mut clients = Vec::with_capacity(CONNECTIONS);
-    for _ in 0..CONNECTIONS {
-        clients.push(connect(addr));
-    }
-    for client in clients.iter_mut().step_by(100) {
-        ask(client, "core\n");
+    let config = (!trust.is_empty()).then(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(std::fs::read(trust).unwrap())).unwrap();
+        let builder =
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().unwrap();
+        Arc::new(builder.with_root_certificates(roots).with_no_client_auth())
+    });
+    let mut plain = Vec::new();
+    let mut tls = Vec::new();
+    for i in 0..count {
+        let stream = connect(addr);
+        match &config {
+            None => plain.push(stream),
+            Some(config) => {
+                let name = ServerName::try_from("localhost").unwrap();
+                let mut client =
+                    StreamOwned::new(ClientConnection::new(config.clone(), name).unwrap(), stream);
+                ask(&mut client, "core\n");
+                tls.push(client);
+            }
+        }
+        if i % 100 == 0 {
+            plain.last_mut().map(|client| ask(client, "core\n"));
+        }
     }
     println!("held");
     let _ = std::io::stdin().read(&mut [0]);
+}
+
+struct Identity {
+    tls: Arc<TlsConfig>,
+    trust: tempfile::NamedTempFile,
+}
+
+impl Identity {
+    fn new() -> Identity {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let mut trust = tempfile::NamedTempFile::new().unwrap();
+        trust.write_all(made.cert.der()).unwrap();
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let certificate = TlsCertificate { chain: vec![made.cert.der().clone()], key, names: Vec::new() };
+        let tls = Arc::new(TlsConfig::new(TlsSettings::new(vec![certificate])).unwrap());
+        Identity { tls, trust }
+    }
 }
 
 fn resident_bytes() -> usize {
@@ -63,26 +114,26 @@ fn raise_descriptors() -> u64 {
     limit.rlim_cur
 }
 
-fn ten_thousand_idle_connections_are_small() {
-    let descriptors = raise_descriptors();
-    if descriptors < CONNECTIONS as u64 + 200 {
-        println!("skipped: {descriptors} descriptors are allowed, 10,000 connections need 10,200");
-        return;
-    }
-    let server = serve(2);
-    // Touch what a first connection touches, receive buffers among it.
-    let mut warm: Vec<_> = (0..4).map(|_| server.connect()).collect();
-    for client in &mut warm {
-        client.write_all(b"swallow\n").unwrap();
-        client.write_all(&b"swallow\n".repeat(200_000)).unwrap();
-        ask(client, "core\n");
-    }
-    drop(warm);
-    eventually("the first ones end", || server.engine.open_connections() == 0);
+fn idle_connections_are_small(kind: &str, count: usize, limit_bytes: usize, identity: Option<Identity>) {
+    let server = serve_with(config(2), identity.as_ref().map(|identity| identity.tls.clone()));
+    let trust = identity.map(|identity| identity.trust.into_temp_path());
+    let path = trust.as_ref().map_or(String::new(), |path| path.to_str().unwrap().to_owned());
+    // Touch what first connections touch, receive buffers among it.
+    held(&server, 20, &path, || ());
     let before = resident_bytes();
+    let after = held(&server, count, &path, resident_bytes);
+    let each = after.saturating_sub(before) / count;
+    println!("{kind}: {before} bytes before, {each} bytes a connection");
+    assert!(each <= limit_bytes, "{each} bytes a {kind} connection");
+    assert_eq!(server.board.closed.load(Ordering::SeqCst), count + 20);
+    println!("test idle_connections_are_small ({kind}) ... ok");
+}
+
+/// Runs something while another process holds connections.
+fn held<R>(server: &Server, count: usize, trust: &str, then: impl FnOnce() -> R) -> R {
     let mut holder = Holder(
         Command::new(std::env::current_exe().unwrap())
-            .args(["hold", &server.addr().to_string()])
+            .args(["hold", &server.addr().to_string(), &count.to_string(), trust])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -91,13 +142,11 @@ fn ten_thousand_idle_connections_are_small() {
     let mut said = String::new();
     BufReader::new(holder.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(said, "held\n");
-    assert_eq!(server.engine.open_connections(), CONNECTIONS);
-    let each = (resident_bytes().saturating_sub(before)) / CONNECTIONS;
-    println!("{before} bytes before, {each} bytes a connection");
-    assert!(each <= 1536, "{each} bytes a connection");
+    eventually("all are there", || server.engine.open_connections() == count);
+    let result = then();
     drop(holder.0.stdin.take());
     eventually("all connections end", || server.engine.open_connections() == 0);
-    assert_eq!(server.board.closed.load(Ordering::SeqCst), CONNECTIONS + 4);
+    result
 }
 
 /// The process that holds the other ends.
