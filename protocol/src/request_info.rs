@@ -114,15 +114,21 @@ impl<'r> Parts<'r> {
 
 /// A path that ends right behind `watch` or `proxy`: 500 in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UndeterminedKind;
+pub struct UndeterminedKind<'r> {
+    /// The path.
+    pub path: &'r str,
+    /// The query.
+    pub query: &'r str,
+}
 
-impl fmt::Display for UndeterminedKind {
+impl fmt::Display for UndeterminedKind<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unable to determine kind and namespace from url")
+        let mark = if self.query.is_empty() { "" } else { "?" };
+        write!(f, "unable to determine kind and namespace from url, {}{mark}{}", self.path, self.query)
     }
 }
 
-impl std::error::Error for UndeterminedKind {}
+impl std::error::Error for UndeterminedKind<'_> {}
 
 /// What a request is about. The default value is a GET of an empty path: what a request carries before it is
 /// looked at.
@@ -159,8 +165,8 @@ impl<'r> RequestInfo<'r> {
     ///
     /// A name in a field selector that is written with escapes can not be borrowed from the query: use
     /// [`RequestInfo::with_scratch`] to have those as well.
-    pub fn new(method: &str, path: &'r str, query: &'r str) -> Result<RequestInfo<'r>, UndeterminedKind> {
-        let mut info = RequestInfo::read_path(method, path)?;
+    pub fn new(method: &str, path: &'r str, query: &'r str) -> Result<RequestInfo<'r>, UndeterminedKind<'r>> {
+        let mut info = RequestInfo::read_path(method, path, query)?;
         if info.finish_verb(query) {
             info.name = name_of_field_selector(query, None).unwrap_or("");
         }
@@ -173,8 +179,8 @@ impl<'r> RequestInfo<'r> {
         path: &'r str,
         query: &'r str,
         scratch: &'r mut Vec<u8>,
-    ) -> Result<RequestInfo<'r>, UndeterminedKind> {
-        let mut info = RequestInfo::read_path(method, path)?;
+    ) -> Result<RequestInfo<'r>, UndeterminedKind<'r>> {
+        let mut info = RequestInfo::read_path(method, path, query)?;
         if info.finish_verb(query) {
             info.name = name_of_field_selector(query, Some(scratch)).unwrap_or("");
         }
@@ -182,7 +188,11 @@ impl<'r> RequestInfo<'r> {
     }
 
     /// Everything that path and method tell.
-    fn read_path(method: &str, path: &'r str) -> Result<RequestInfo<'r>, UndeterminedKind> {
+    fn read_path(
+        method: &str,
+        path: &'r str,
+        query: &'r str,
+    ) -> Result<RequestInfo<'r>, UndeterminedKind<'r>> {
         let mut info = RequestInfo { path, verb: method_verb(method), ..RequestInfo::default() };
         let mut rest = Segments::new(path);
         if rest.count_up_to(3) < 3 {
@@ -209,7 +219,7 @@ impl<'r> RequestInfo<'r> {
         info.verb = match rest.peek() {
             special @ ("watch" | "proxy") => {
                 if rest.count_up_to(2) < 2 {
-                    return Err(UndeterminedKind);
+                    return Err(UndeterminedKind { path, query });
                 }
                 rest.advance();
                 info.verb_via_path_prefix = true;

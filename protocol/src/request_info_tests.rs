@@ -70,8 +70,11 @@ fn verbs_of_resources() {
     check("GET /api/v1/watch/namespaces/a/pods/p", "watch api//v1 a:pods/p/ [pods p]");
     check("POST /api/v1/watch/pods", "watch api//v1 :pods// [pods]");
     check("GET /api/v1/proxy/namespaces/a/pods/p/x", "proxy api//v1 a:pods/p/ [pods p x]");
-    check("GET /api/v1/watch", "unable to determine kind and namespace from url");
-    check("GET /apis/apps/v1/proxy/", "unable to determine kind and namespace from url");
+    check("GET /api/v1/watch?x=y", "unable to determine kind and namespace from url, /api/v1/watch?x=y");
+    check(
+        "GET /apis/apps/v1/proxy/",
+        "unable to determine kind and namespace from url, /apis/apps/v1/proxy/",
+    );
 }
 
 #[test]
