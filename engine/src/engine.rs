@@ -41,6 +41,16 @@ impl Engine {
         if config.cores.is_empty() {
             config.cores = sys::affinity().map_err(|err| StartError::new(StartStep::Affinity, err))?;
         }
+        // As Go's runtime does: the low soft limit is for programs that use select(2).
+        match sys::raise_descriptors() {
+            Ok(descriptors) if descriptors < u64::from(config.connections_max) => tracing::info!(
+                descriptors,
+                connections_max = config.connections_max,
+                "the limit of descriptors (RLIMIT_NOFILE) is reached before that of connections"
+            ),
+            Ok(_) => {}
+            Err(err) => tracing::warn!(error = %err, "cannot raise the limit of descriptors (RLIMIT_NOFILE)"),
+        }
         let config = Arc::new(config);
         let count = config.cores.len();
         let slots = config.connections_max.saturating_add(limits::CONNECTIONS_SLACK);

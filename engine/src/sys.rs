@@ -34,6 +34,17 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) }).map(drop)
 }
 
+/// Raises the limit of open descriptors as far as the process may by itself, and returns it.
+pub(crate) fn raise_descriptors() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live rlimit that the call fills.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the pointer is to a live rlimit that the call reads.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })?;
+    Ok(limit.rlim_cur)
+}
+
 /// Makes a descriptor that wakes a ring which reads it.
 pub(crate) fn event_fd() -> io::Result<OwnedFd> {
     // SAFETY: the call takes no pointers.

@@ -141,6 +141,10 @@ impl Session {
                 Sniffed::Other => self.sniffed = true,
             }
         }
+        if !self.opened {
+            // A name that another connection's failed handshake left is not ours.
+            take_server_name();
+        }
         let mut used = 0;
         self.stopped = false;
         loop {

@@ -1,5 +1,6 @@
-//! What an idle connection costs; a binary of its own, since it reads the memory of the whole process, and without the
-//! harness, since it runs itself again to hold the other ends (two processes have twice the descriptors).
+//! What an idle connection costs, and what happens without descriptors; a binary of its own, since it reads the memory
+//! of the whole process, and without the harness, since it runs itself again to hold the other ends (two processes have
+//! twice the descriptors).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -28,6 +29,10 @@ fn main() {
     {
         return hold(addr.parse().unwrap(), count.parse().unwrap(), trust);
     }
+    if args == ["few"] {
+        return serve_with_few_descriptors();
+    }
+    descriptors_that_run_out_come_back();
     let descriptors = raise_descriptors();
     if descriptors < PLAIN as u64 + 200 {
         println!(
@@ -72,6 +77,51 @@ fn hold(addr: SocketAddr, count: usize, trust: &str) {
     }
     println!("held");
     let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// Serves with 64 descriptors, says where, and goes on until its input ends; then tells the errors of accepting.
+fn serve_with_few_descriptors() {
+    let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
+    // SAFETY: the pointer is to a live rlimit that the call reads.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    let server = serve(2);
+    println!("{}", server.addr());
+    let _ = std::io::stdin().read(&mut [0]);
+    println!("{}", server.engine.stats().accept_errors);
+}
+
+fn descriptors_that_run_out_come_back() {
+    let mut child = Holder(
+        Command::new(std::env::current_exe().unwrap())
+            .arg("few")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut said = BufReader::new(child.0.stdout.take().unwrap());
+    let addr: SocketAddr = read_line(&mut said).trim().parse().unwrap();
+    let mut first: Vec<_> = (0..40).map(|_| connect(addr)).collect();
+    for client in &mut first {
+        ask(client, "core\n");
+    }
+    let mut more: Vec<_> = (0..40).map(|_| connect(addr)).collect();
+    for client in &mut more {
+        client.write_all(b"core\n").unwrap();
+    }
+    // Those that are served go on being served while others wait.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    for client in &mut first {
+        ask(client, "core\n");
+    }
+    drop(first);
+    for client in &mut more {
+        read_line(client);
+    }
+    drop(child.0.stdin.take());
+    let errors: u64 = read_line(&mut said).trim().parse().unwrap();
+    assert!(errors > 0, "the descriptors did run out");
+    println!("test descriptors_that_run_out_come_back ... ok");
 }
 
 struct Identity {
