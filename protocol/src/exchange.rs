@@ -50,10 +50,12 @@ pub trait Handler {
 
 /// What the server may say on a connection. Calls on a stream that is gone are ignored.
 pub trait Responder {
-    /// Sends a whole response. `content-length` is added from the parts; the body of an answer to HEAD and of
-    /// 204 and 304 is dropped, its length kept. Header names must be lower case.
+    /// Sends a whole response. `content-length` is added from the parts. The body of an answer to HEAD is dropped,
+    /// its length kept (or the server's own `content-length`, where the body was never made); 204 and 304 have
+    /// neither. Header names must be lower case. Once a response was begun, the handler is not called for the
+    /// rest of the request: it is dropped, and the connection ends where that would be too much.
     fn respond(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])], body: &[Bytes]);
-    /// Starts a response of unknown length (chunked in HTTP/1.1).
+    /// Starts a response of unknown length (chunked in HTTP/1.1), unless `headers` has a `content-length`.
     fn start(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])]);
     /// Queues a part of a started response. Empty parts are skipped.
     fn send(&mut self, stream: StreamId, part: Bytes);
@@ -64,7 +66,7 @@ pub trait Responder {
     /// Bytes queued on the stream and not yet drained to the output: the server stops sending above its own
     /// limit and goes on when the connection reports room.
     fn queued(&self, stream: StreamId) -> usize;
-    /// Whether the stream still wants a response.
+    /// Whether the stream still wants a response, or the rest of one.
     fn is_open(&self, stream: StreamId) -> bool;
     /// Gives `bytes` of body back to flow control.
     fn consumed(&mut self, stream: StreamId, bytes: usize);

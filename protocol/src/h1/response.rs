@@ -210,6 +210,8 @@ impl Exchange {
         let (mut length, mut says_connection) = (length, false);
         for (name, value) in headers {
             match *name {
+                // Of a response to HEAD the server may know the length without having the body.
+                "content-length" if length.is_some() && !self.is_head => continue,
                 "content-length" => {
                     let text = std::str::from_utf8(value).unwrap_or_default();
                     length = text.parse().ok().or(length);

@@ -175,6 +175,8 @@ impl Connection {
             Err(Fault::Stream(id, code)) => self.stream_fault(id, code, handler)?,
             result => result?,
         }
+        // Padding alone may have used up half the window.
+        self.core.consumed(StreamId(header.stream), 0);
         if left == 0 {
             self.data_done(header.stream, end, handler);
         }
@@ -220,7 +222,8 @@ impl Connection {
         padding: usize,
         end: bool,
     ) -> usize {
-        let data = left - padding;
+        // The padding comes last; once in it, no data is left.
+        let data = left.saturating_sub(padding);
         let n = if data > 0 { data.min(input.len()) } else { left.min(input.len()) };
         if data > 0 && n > 0 {
             self.deliver(stream, &input[..n], handler);
@@ -319,9 +322,14 @@ impl Connection {
 
     /// A whole header block.
     fn head<H: Handler>(&mut self, block: Block, bytes: &[u8], handler: &mut H) -> Result<(), Fault> {
+        let result = self.decoded(block, bytes, handler);
+        self.fields.clear();
+        result
+    }
+
+    fn decoded<H: Handler>(&mut self, block: Block, bytes: &[u8], handler: &mut H) -> Result<(), Fault> {
         let id = block.stream;
         // Decoded whatever becomes of it, since the tables of both sides must stay the same.
-        self.fields.clear();
         self.decoder.decode(bytes, &mut self.fields).map_err(|_| Fault::Connection(Code::Compression))?;
         let malformed = Fault::Stream(id, Code::Protocol);
         if let Some(stream) = self.core.streams.get_mut(id) {

@@ -213,7 +213,8 @@ impl Core {
     // ---- heads ----
 
     /// Encodes a head into the control queue.
-    fn head(&mut self, id: u32, status: u16, headers: &[(&str, &[u8])], length: Option<u64>, end: bool) {
+    fn head(&mut self, id: u32, status: u16, headers: &[(&str, &[u8])], mut length: Option<u64>, end: bool) {
+        let is_head = self.streams.get(id).is_some_and(|stream| stream.is_head);
         let start = self.control.len();
         let control = &mut self.control;
         control.extend_from_slice(&[0; HEADER_LEN]);
@@ -222,7 +223,12 @@ impl Core {
         for (name, value) in headers {
             match *name {
                 "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {}
-                "content-length" if length.is_some() => {}
+                "content-length" if length.is_some() && !is_head => {}
+                // Of a response to HEAD the server may know the length without having the body.
+                "content-length" => {
+                    length = None;
+                    self.encoder.field(control, name, value);
+                }
                 _ => self.encoder.field(control, name, value),
             }
         }
