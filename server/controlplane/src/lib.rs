@@ -8,6 +8,7 @@ mod conversion;
 mod defaults;
 mod limits;
 mod network;
+mod pod_resources;
 mod quality_of_service;
 mod quantity;
 pub mod registry;

@@ -2,7 +2,7 @@
 
 use ringbolt_machinery::value::{Map, Value};
 
-use crate::{quantity, tree::Members};
+use crate::{pod_resources::is_pod_level, quantity, tree::Members};
 
 const BEST_EFFORT: &str = "BestEffort";
 const BURSTABLE: &str = "Burstable";
@@ -27,11 +27,9 @@ pub(crate) fn of(spec: &Map<'_>) -> &'static str {
 }
 
 fn pod_level_set(resources: &Map<'_>) -> bool {
-    ["requests", "limits"].iter().any(|member| {
-        resources.child(member).is_some_and(|m| {
-            m.iter().any(|(k, _)| matches!(k, "cpu" | "memory") || k.starts_with("hugepages-"))
-        })
-    })
+    ["requests", "limits"]
+        .iter()
+        .any(|member| resources.child(member).is_some_and(|m| m.iter().any(|(name, _)| is_pod_level(name))))
 }
 
 fn of_requirements(resources: &Map<'_>) -> &'static str {
@@ -41,12 +39,11 @@ fn of_requirements(resources: &Map<'_>) -> &'static str {
     }
     let mut class = "";
     for resource in ["cpu", "memory"] {
-        let amount = |m: Option<&Map<'_>>| m.and_then(|m| quantity::nano(m.text(resource))).unwrap_or(0);
-        let (request, limit) = (amount(requests), amount(limits));
-        let this = match (request == limit, request) {
+        let (request, limit) = (quantity::amount(requests, resource), quantity::amount(limits, resource));
+        let this = match (request == limit, request.is_zero()) {
             (false, _) => return BURSTABLE,
-            (true, 0) => BEST_EFFORT,
-            (true, _) => GUARANTEED,
+            (true, true) => BEST_EFFORT,
+            (true, false) => GUARANTEED,
         };
         if !class.is_empty() && class != this {
             return BURSTABLE;

@@ -1,61 +1,59 @@
-//! Amounts of quantities, for comparing them.
+//! What resources add up to, and the precision they are kept in.
 
-/// A quantity in nano-units, rounded up; `None` where the text is no quantity or too large to tell.
-pub(crate) fn nano(text: &str) -> Option<i128> {
-    const NANO: i128 = 1_000_000_000;
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
-    let (number, suffix) = unsigned.split_at(digits);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() {
+use bumpalo::Bump;
+use ringbolt_machinery::{
+    quantity::{Format, Quantity},
+    value::{Map, Value},
+};
+
+/// A quantity; `None` where the text is none.
+pub(crate) fn parse(text: &str) -> Option<Quantity> {
+    Quantity::parse(text).ok()
+}
+
+/// The amount of a resource, nothing where it is not listed.
+pub(crate) fn amount(list: Option<&Map<'_>>, resource: &str) -> Quantity {
+    let text = list.and_then(|l| l.get(resource)).and_then(Value::as_str);
+    text.and_then(parse).unwrap_or_else(|| Quantity::new(0, Format::DecimalSi))
+}
+
+/// Rounds a list of resources up to thousandths, the finest that a server keeps.
+pub(crate) fn round_up(list: Option<&mut Map<'_>>) {
+    let Some(list) = list else { return };
+    let arena = list.arena();
+    for (_, value) in list.iter_mut() {
+        let Some(rounded) = value.as_str().and_then(|text| rounded(arena, text)) else { continue };
+        *value = Value::String(rounded);
+    }
+}
+
+/// The text of a quantity finer than a thousandth, rounded up; `None` where it is not.
+fn rounded<'a>(arena: &'a Bump, text: &str) -> Option<&'a str> {
+    // Only what has digits behind the point, or one of these suffixes, can be that fine.
+    if !text.contains(['.', 'n', 'u', 'e', 'E']) {
         return None;
     }
-    // The multiplier as a fraction of two integers.
-    let (up, down): (i128, i128) = match suffix {
-        "n" => (1, NANO),
-        "u" => (1, 1_000_000),
-        "m" => (1, 1_000),
-        "" => (1, 1),
-        "k" => (1_000, 1),
-        "M" => (1_000_000, 1),
-        "G" => (NANO, 1),
-        "T" => (NANO * 1_000, 1),
-        "P" => (NANO * 1_000_000, 1),
-        "E" => (NANO * NANO, 1),
-        "Ki" => (1 << 10, 1),
-        "Mi" => (1 << 20, 1),
-        "Gi" => (1 << 30, 1),
-        "Ti" => (1 << 40, 1),
-        "Pi" => (1 << 50, 1),
-        "Ei" => (1 << 60, 1),
-        exponent => {
-            let power: i32 = exponent.strip_prefix(['e', 'E'])?.parse().ok()?;
-            let size = 10i128.checked_pow(power.unsigned_abs())?;
-            if power < 0 { (1, size) } else { (size, 1) }
-        }
-    };
-    let fraction = fraction.trim_end_matches('0');
-    let scale = 10i128.checked_pow(fraction.len() as u32)?;
-    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let numerator = digits.checked_mul(up)?.checked_mul(NANO)?;
-    let denominator = down.checked_mul(scale)?;
-    let value = (numerator + denominator - 1) / denominator;
-    Some(if text.starts_with('-') { -value } else { value })
+    let quantity = parse(text)?;
+    let milli = format!("{}m", quantity.milli_value());
+    let whole = parse(&milli)?;
+    (whole > quantity).then(|| &*arena.alloc_str(&whole.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nano;
+    use ringbolt_machinery::value::Map;
+
+    use super::*;
 
     #[test]
-    fn amounts() {
-        assert_eq!(nano("1"), nano("1000m"));
-        assert_eq!(nano("1Gi"), nano("1073741824"));
-        assert_eq!(nano("1.5Gi"), nano("1536Mi"));
-        assert_eq!(nano("1e3"), nano("1k"));
-        assert_eq!(nano("-1"), Some(-1_000_000_000));
-        assert_eq!(nano("0"), Some(0));
-        assert_eq!(nano("x"), None);
-        assert_eq!(nano(""), None);
+    fn rounding_goes_up_to_thousandths() {
+        let arena = Bump::new();
+        let mut list = Map::new_in(&arena);
+        for (key, text) in [("a", "100u"), ("b", "1500m"), ("c", "1Gi"), ("d", "1n")] {
+            list.insert(key, Value::String(text));
+        }
+        round_up(Some(&mut list));
+        let texts: Vec<_> = list.iter().map(|(_, v)| v.as_str().unwrap()).collect();
+        assert_eq!(texts, ["1m", "1500m", "1Gi", "1m"]);
     }
 }

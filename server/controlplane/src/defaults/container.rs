@@ -5,6 +5,9 @@ use ringbolt_machinery::value::{Map, Value};
 
 use crate::tree::Members;
 
+/// Longest name of a repository that an image reference can have.
+const REPOSITORY_MAX: usize = 255;
+
 /// The pull policy that an image's tag asks for: what is called `latest`, or nothing, is always pulled.
 pub(super) fn pull_policy(image: &str) -> &'static str {
     let (name, digest) = match image.split_once('@') {
@@ -41,7 +44,7 @@ fn is_reference(name: &str) -> bool {
         let edges = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         c.bytes().all(fits) && edges(c.as_bytes().first()) && edges(c.as_bytes().last())
     };
-    domain_fits && !path.is_empty() && path.split('/').all(component)
+    domain_fits && name.len() <= REPOSITORY_MAX && !path.is_empty() && path.split('/').all(component)
 }
 
 /// One container of any list.
@@ -72,6 +75,7 @@ pub(super) fn container<'a>(arena: &'a Bump, container: &mut Map<'a>) {
             }
         }
     }
+    super::pod::round_up_requirements(container);
     // A container always has resources, if only an empty set.
     if !container.has("resources") {
         container.insert("resources", Value::Map(Map::new_in(arena)));

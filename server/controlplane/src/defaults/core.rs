@@ -5,7 +5,7 @@ use ringbolt_machinery::value::{Map, Value};
 
 use super::{complete, pod, volume};
 use crate::{
-    base64,
+    base64, quantity,
     strategy::NAMESPACE_NAME_LABEL,
     tree::{Members, list},
 };
@@ -23,6 +23,9 @@ pub(super) fn endpoints<'a>(_: &'a Bump, object: &mut Map<'a>) {
 pub(super) fn limit_range<'a>(arena: &'a Bump, object: &mut Map<'a>) {
     let Some(spec) = object.child_mut("spec") else { return };
     spec.each_mut("limits", |item| {
+        for list in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+            quantity::round_up(item.child_mut(list));
+        }
         if item.text("type") != "Container" {
             return;
         }
@@ -45,6 +48,9 @@ pub(super) fn namespace<'a>(_: &'a Bump, object: &mut Map<'a>) {
 
 pub(super) fn node<'a>(arena: &'a Bump, object: &mut Map<'a>) {
     if let Some(status) = object.child_mut("status") {
+        for list in ["capacity", "allocatable"] {
+            quantity::round_up(status.child_mut(list));
+        }
         if let (false, Some(capacity)) = (status.has("allocatable"), status.get("capacity").cloned()) {
             status.insert("allocatable", capacity);
         }
@@ -71,7 +77,11 @@ pub(super) fn persistent_volume_claim<'a>(_: &'a Bump, object: &mut Map<'a>) {
 
 /// A claim, or a template of one in a stateful set.
 pub(super) fn claim(claim: &mut Map<'_>) {
-    claim.map_mut("status").default_text("phase", "Pending");
+    let status = claim.map_mut("status");
+    status.default_text("phase", "Pending");
+    for list in ["capacity", "allocatedResources"] {
+        quantity::round_up(status.child_mut(list));
+    }
     volume::claim_spec(claim.map_mut("spec"));
 }
 
@@ -90,7 +100,11 @@ pub(super) fn replication_controller<'a>(arena: &'a Bump, object: &mut Map<'a>) 
     }
 }
 
-pub(super) fn resource_quota<'a>(_: &'a Bump, _: &mut Map<'a>) {}
+pub(super) fn resource_quota<'a>(_: &'a Bump, object: &mut Map<'a>) {
+    for (member, list) in [("spec", "hard"), ("status", "hard"), ("status", "used")] {
+        quantity::round_up(object.child_mut(member).and_then(|m| m.child_mut(list)));
+    }
+}
 
 /// Bytes that are `null` are no bytes.
 fn no_null_bytes(object: &mut Map<'_>, member: &str) {

@@ -4,7 +4,10 @@ use bumpalo::Bump;
 use ringbolt_machinery::value::{Map, Value};
 
 use super::{container, volume};
-use crate::tree::{Members, list, map};
+use crate::{
+    quantity,
+    tree::{Members, list, map},
+};
 
 /// A pod.
 pub(super) fn pod<'a>(arena: &'a Bump, pod: &mut Map<'a>) {
@@ -61,10 +64,14 @@ pub(super) fn pod_template<'a>(arena: &'a Bump, object: &mut Map<'a>) {
 
 /// The pod template of a workload.
 pub(super) fn template<'a>(arena: &'a Bump, template: &mut Map<'a>) {
-    let spec = template.map_mut("spec");
-    pod_spec(arena, spec);
-    if spec.flag("hostNetwork") {
-        host_ports(spec);
+    pod_spec(arena, template.map_mut("spec"));
+}
+
+/// Rounds the requests and limits of a container, claim or pod.
+pub(super) fn round_up_requirements(owner: &mut Map<'_>) {
+    let Some(resources) = owner.child_mut("resources") else { return };
+    for list in ["requests", "limits"] {
+        quantity::round_up(resources.child_mut(list));
     }
 }
 
@@ -82,6 +89,8 @@ fn pod_spec<'a>(arena: &'a Bump, spec: &mut Map<'a>) {
     spec.default_nil("securityContext", Value::Map(Map::new_in(arena)));
     spec.default_nil("terminationGracePeriodSeconds", Value::Int(30));
     spec.default_text("schedulerName", "default-scheduler");
+    quantity::round_up(spec.child_mut("overhead"));
+    round_up_requirements(spec);
     spec.each_mut("volumes", |v| volume::volume(arena, v));
     for key in ["initContainers", "containers", "ephemeralContainers"] {
         spec.each_mut(key, |c| container::container(arena, c));

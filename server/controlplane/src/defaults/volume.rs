@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use ringbolt_machinery::value::{Map, Value};
 
-use super::container::pull_policy;
+use super::{container::pull_policy, pod::round_up_requirements};
 use crate::tree::Members;
 
 /// Mode of files that come from the API.
@@ -82,4 +82,5 @@ pub(super) fn source(volume: &mut Map<'_>) {
 /// The spec of a claim.
 pub(super) fn claim_spec(spec: &mut Map<'_>) {
     spec.default_nil("volumeMode", Value::String("Filesystem"));
+    round_up_requirements(spec);
 }

@@ -82,11 +82,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             prepare_for_create: Some(|arena, object| {
                 pod::prepare_template(arena, object, &["spec", "template"])
             }),
-            prepare_for_update: Some(|arena, part, object, old| {
-                if part == Part::Main {
-                    pod::prepare_template_update(arena, object, old, &["spec", "template"]);
-                }
-            }),
+            prepare_for_update: Some(prepare_controller_update),
             validate: Some(validation::workload::validate_replication_controller),
             validate_update: Some(|_, object, _, errors| {
                 validation::workload::validate_replication_controller(object, errors);
@@ -119,6 +115,16 @@ fn name_limit_range<'a>(arena: &'a Bump, object: &mut Value<'a>) {
     if meta.lacks("name") {
         let uid = meta.text("uid");
         meta.insert("name", Value::String(uid));
+    }
+}
+
+/// A controller without labels has those of its template whenever it is read.
+fn prepare_controller_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
+    if part == Part::Main {
+        pod::prepare_template_update(arena, object, old, &["spec", "template"]);
+    }
+    if let Some(labels) = object.path(&["spec", "template", "metadata", "labels"]).cloned() {
+        root(arena, object).map_mut("metadata").default_zero("labels", labels);
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     selectable::{POD, POD_NAMES},
 };
 use crate::{
-    quality_of_service,
+    pod_resources, quality_of_service,
     tree::{Members, list, list_mut, map, root},
     validation,
 };
@@ -70,6 +70,7 @@ fn prepare<'a>(arena: &'a Bump, object: &mut Value<'a>) {
     drop_disabled(spec, None);
     merge_match_label_keys(arena, spec, &labels);
     let gated = !spec.lacks("schedulingGates");
+    pod_resources::complete(arena, spec);
     let quality = quality_of_service::of(spec);
     let mut status = Map::new_in(arena);
     status.insert("phase", Value::String("Pending"));
@@ -103,10 +104,17 @@ fn prepare_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: 
             common::reset_metadata_for_status(arena, object, old);
             root(arena, object).map_mut("spec").put("ephemeralContainers", given);
         }
-        Part::Other("resize") => prepare_resize(arena, object, old),
+        Part::Other("resize") => {
+            prepare_resize(arena, object, old);
+            pod_resources::complete(arena, root(arena, object).map_mut("spec"));
+        }
         Part::Other(_) => {}
     }
     drop_disabled(root(arena, object).map_mut("spec"), old_spec);
+    let old_status = old.path(&["status"]).and_then(Value::as_map);
+    if let Some(status) = root(arena, object).child_mut("status") {
+        disabled::drop(status, old_status, DISABLED_IN_STATUS);
+    }
 }
 
 fn prepare_status<'a>(arena: &'a Bump, object: &mut Value<'a>, old: &Value<'_>) {
@@ -231,6 +239,9 @@ const DISABLED: &[Member] = &[
     &["volumes", "*", "projected", "sources", "*", "clusterTrustBundle", "user"],
     &["volumes", "*", "projected", "sources", "*", "podCertificate", "user"],
 ];
+
+/// The same below a pod's status.
+const DISABLED_IN_STATUS: &[Member] = &[&["nodeAllocatableResourceClaimStatuses"], &["volumeHealth"]];
 
 /// The signal that stops a container; a lifecycle of nothing else goes with it.
 const STOP_SIGNAL: Member = &["lifecycle", "stopSignal"];

@@ -12,7 +12,7 @@ use super::{
     selectable::{SERVICE, SERVICE_NAMES},
 };
 use crate::{
-    tree::{Members, root},
+    tree::{Members, list, root},
     validation,
 };
 
@@ -33,7 +33,16 @@ pub(super) fn rules() -> Rules {
 
 fn prepare<'a>(arena: &'a Bump, object: &mut Value<'a>) {
     // What decoding an empty status makes of it.
-    root(arena, object).map_mut("status").map_mut("loadBalancer");
+    let root = root(arena, object);
+    root.map_mut("status").map_mut("loadBalancer");
+    let spec = root.map_mut("spec");
+    if spec.text("type") == "ExternalName" {
+        spec.remove("internalTrafficPolicy");
+    }
+    if !spec.lacks("clusterIP") && spec.lacks("clusterIPs") {
+        let address = spec.text("clusterIP");
+        spec.insert("clusterIPs", list(arena, [Value::String(address)]));
+    }
 }
 
 fn prepare_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
@@ -46,9 +55,61 @@ fn prepare_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: 
     let was = was.as_ref().and_then(Value::as_map).unwrap_or(&empty);
     let spec = root.map_mut("spec");
     drop_type_dependent(spec, was);
+    keep_allocated(spec, was);
+    match_cluster_addresses(arena, spec, was);
+    if spec.text("type") == "ExternalName" {
+        spec.remove("internalTrafficPolicy");
+    }
     if spec.text("type") != "LoadBalancer" {
         let status = root.map_mut("status");
         status.insert("loadBalancer", Value::Map(Map::new_in(arena)));
+    }
+}
+
+/// Addresses and ports that an update leaves out stay what they are as long as the service needs them.
+fn keep_allocated<'a>(spec: &mut Map<'a>, was: &Map<'a>) {
+    let needs_ip = |spec: &Map<'_>| spec.text("type") != "ExternalName";
+    if needs_ip(was) && needs_ip(spec) {
+        for key in ["clusterIP", "clusterIPs"] {
+            if let Some(value) = was.get(key).filter(|_| spec.lacks(key)) {
+                spec.insert(key, value.clone());
+            }
+        }
+        for key in ["ipFamilyPolicy", "ipFamilies"] {
+            if let Some(value) = was.get(key).filter(|_| spec.lacks(key)) {
+                spec.insert(key, value.clone());
+            }
+        }
+    }
+    let open = |spec: &Map<'_>| kind_in(spec, &["NodePort", "LoadBalancer"]);
+    if open(was) && open(spec) {
+        let ports = |spec: &Map<'a>| -> Vec<(&'a str, i64)> {
+            let ports = spec.items("ports").iter().filter_map(Value::as_map);
+            ports.map(|p| (p.text("name"), p.int("nodePort").unwrap_or(0))).collect()
+        };
+        let (before, given) = (ports(was), ports(spec));
+        spec.each_mut("ports", |port| {
+            let Some((_, old)) = before.iter().rev().find(|(name, _)| *name == port.text("name")) else {
+                return;
+            };
+            if *old != 0 && !given.iter().any(|(_, p)| p == old) {
+                port.default_zero("nodePort", Value::Int(*old));
+            }
+        });
+    }
+    let checked =
+        |spec: &Map<'_>| spec.text("type") == "LoadBalancer" && spec.text("externalTrafficPolicy") == "Local";
+    if let (true, Some(port)) = (checked(was) && checked(spec), was.int("healthCheckNodePort")) {
+        spec.default_zero("healthCheckNodePort", Value::Int(port));
+    }
+}
+
+/// `clusterIPs` follows `clusterIP` where only that was changed.
+fn match_cluster_addresses<'a>(arena: &'a Bump, spec: &mut Map<'a>, was: &Map<'a>) {
+    let (new, old) = (spec.text("clusterIP"), was.text("clusterIP"));
+    if new != old && crate::tree::same(spec.get("clusterIPs"), was.get("clusterIPs")) {
+        let addresses = (!new.is_empty()).then(|| list(arena, [Value::String(new)]));
+        spec.put("clusterIPs", addresses);
     }
 }
 

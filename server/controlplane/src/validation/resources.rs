@@ -11,7 +11,7 @@ use crate::{quantity, tree::Members};
 /// Requests and limits: nothing negative, no request above its limit, equal where a resource cannot be overcommitted.
 pub(crate) fn validate(resources: &Map<'_>, path: &str, errors: &mut Errors) {
     let amount = |list: &str, name: &str| {
-        resources.child(list).and_then(|m| m.get(name)).and_then(Value::as_str).and_then(quantity::nano)
+        resources.child(list).and_then(|m| m.get(name)).and_then(Value::as_str).and_then(quantity::parse)
     };
     for (name, text) in sorted(resources, "limits") {
         let at = key(&child(path, "limits"), name);
@@ -36,7 +36,7 @@ pub(crate) fn validate(resources: &Map<'_>, path: &str, errors: &mut Errors) {
 }
 
 fn negative(text: &str, path: &str, errors: &mut Errors) {
-    if quantity::nano(text).is_some_and(|n| n < 0) {
+    if quantity::parse(text).is_some_and(|q| q.sign() < 0) {
         errors.push(FieldError::invalid(path, text, "must be greater than or equal to 0"));
     }
 }

@@ -70,7 +70,19 @@ impl<'r> Subject<'r> {
     }
 
     fn answer(&self, arena: &Bump, object: &Value<'_>) -> Json {
-        let mut object = object.copy_into(arena);
+        // What is answered went through the stored form.
+        let (stored, _) = json::encode_stored(self.schema, self.served.stored_type, object);
+        let stored = arena.alloc_slice_copy(&stored);
+        let mut object = json::decode_stored(arena, self.schema, self.served.stored_type, stored).unwrap();
+        let Value::Map(map) = &mut object else { panic!("no object") };
+        let facts = self.served.facts;
+        let version = if facts.group.is_empty() {
+            facts.version.to_owned()
+        } else {
+            format!("{}/{}", facts.group, facts.version)
+        };
+        map.insert("kind", Value::String(facts.kind));
+        map.insert("apiVersion", Value::String(arena.alloc_str(&version)));
         if let Some(convert) = self.served.from_stored {
             convert(arena, &mut object);
         }
