@@ -72,7 +72,7 @@ pub const HUB_BYTES_MAX: usize = 32 * MIB;
 
 /// Attempts of `guaranteed_update`: each lost race means that another writer got through, so this is reached
 /// only by a precondition that can never hold.
-pub const UPDATE_ATTEMPTS_MAX: usize = 64;
+pub const UPDATE_ATTEMPTS_MAX: usize = 256;
 
 const _: () = assert!(OBJECT_BYTES_MAX + 4 * KIB <= BATCH_BYTES_MAX);
 // Framing takes 64 bytes a block (frame.rs); the header takes one block.

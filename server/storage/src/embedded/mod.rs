@@ -21,6 +21,8 @@ pub mod tools;
 
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::VecDeque,
@@ -302,8 +304,8 @@ fn run(mut sequencer: Sequencer, commands: &Receiver<Command>, queued_bytes: &At
     let mut requests: VecDeque<Request> = VecDeque::new();
     let mut open = true;
     while open {
-        let first = if sequencer.has_file_work() {
-            // Steps of file work go on between batches, and while there are none.
+        let first = if !requests.is_empty() || sequencer.has_file_work() {
+            // What did not fit the last batch is next; steps of file work go on between batches.
             commands.try_recv().ok()
         } else {
             match sequencer.next_wake() {

@@ -136,6 +136,10 @@ impl Sequencer {
             self.publish();
         }
         self.batch.payload.clear();
+        // Who lost a race first: it tries again before those who won it come with their next write.
+        for (promise, result) in self.batch.answers.extract_if(.., |(_, result)| result.is_err()) {
+            promise.resolve(result);
+        }
         for (promise, result) in self.batch.answers.drain(..) {
             promise.resolve(result);
         }

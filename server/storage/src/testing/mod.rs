@@ -4,9 +4,10 @@
 mod objects;
 mod random;
 mod sim_disk;
+pub(crate) mod suite;
 
 pub(crate) use self::{
-    objects::{LabelInspect, delete, encoded, put},
+    objects::{LabelInspect, delete, encoded, put, text},
     random::Random,
     sim_disk::SimDisk,
 };

@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use crate::{
     api::{Action, Precondition, Write},
-    object::{Attributes, EncodedObject, Inspect, ResourceId},
+    object::{Attributes, EncodedObject, Inspect, Object, ResourceId},
+    update::Update,
 };
 
 /// An encoded object with this text in it.
@@ -53,4 +54,30 @@ impl Inspect for LabelInspect {
         let text = json.split("\"text\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("");
         Attributes { labels: format!("text\0{text}\0").into(), terminating: text == "terminating" }
     }
+}
+
+/// A write that stores `text` for a while.
+pub(crate) fn put_with_ttl(
+    resource: ResourceId,
+    key: &str,
+    precondition: Precondition,
+    text: &str,
+    time: std::time::Duration,
+) -> Write {
+    let mut write = put(resource, key, precondition, text);
+    if let Action::Put { ttl, .. } = &mut write.action {
+        *ttl = Some(time);
+    }
+    write
+}
+
+/// An update that stores `text`.
+pub(crate) fn put_labelled(key: &str, text: &str) -> Update {
+    Update::Put { object: encoded(key, text), attributes: Attributes::default(), ttl: None }
+}
+
+/// The text in an object.
+pub(crate) fn text(object: &Object) -> String {
+    let json = String::from_utf8_lossy(&object.json);
+    json.split("\"text\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("").to_owned()
 }

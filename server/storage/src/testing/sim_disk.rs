@@ -240,8 +240,9 @@ impl Disk for SimDisk {
                 return Err(io::Error::other("the flush failed"));
             }
             let file = sim.file(file)?;
-            file.durable.clone_from(&file.current);
-            file.pending.clear();
+            for (sector, data) in file.pending.drain(..) {
+                file.durable[sector * SECTOR..(sector + 1) * SECTOR].copy_from_slice(&data);
+            }
             Ok(())
         })
     }
