@@ -77,6 +77,7 @@ pub const UPDATE_ATTEMPTS_MAX: usize = 256;
 const _: () = assert!(OBJECT_BYTES_MAX + 4 * KIB <= BATCH_BYTES_MAX);
 // Framing takes 64 bytes a block (frame.rs); the header takes one block.
 const _: () = assert!((BATCH_BYTES_MAX / (BLOCK - 64) + 2) * BLOCK + BLOCK <= SEGMENT_BYTES_FIRST as usize);
-const _: () = assert!(SEGMENT_BYTES_FIRST <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX % BLOCK as u64 == 0);
+const _: () =
+    assert!(SEGMENT_BYTES_FIRST <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX.is_multiple_of(BLOCK as u64));
 const _: () = assert!(CHUNK_BYTES <= HISTORY_BYTES / 16);
 const _: () = assert!(SUBSCRIPTION_BYTES_MAX <= HUB_BYTES_MAX);

@@ -46,7 +46,7 @@ impl Disk for MemoryDisk {
         Ok(())
     }
     fn write_at(&mut self, file: FileId, offset: u64, blocks: &[u8]) -> io::Result<()> {
-        debug_assert!(offset % BLOCK as u64 == 0 && blocks.len() % BLOCK == 0);
+        debug_assert!(offset.is_multiple_of(BLOCK as u64) && blocks.len().is_multiple_of(BLOCK));
         let from = offset as usize;
         let data = self.data(file)?.get_mut(from..from + blocks.len());
         data.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?.copy_from_slice(blocks);

@@ -281,7 +281,8 @@ fn check(options: &EmbeddedOptions) -> Result<(), OpenError> {
         }
     }
     let (first, most) = options.segment_bytes;
-    if first % crate::disk::BLOCK as u64 != 0 || most % crate::disk::BLOCK as u64 != 0 || first > most {
+    let whole = |size: u64| size.is_multiple_of(crate::disk::BLOCK as u64);
+    if !whole(first) || !whole(most) || first > most {
         return bad("segments are of whole blocks, and the first is the smallest".into());
     }
     let batch = (first as usize / crate::disk::BLOCK).saturating_sub(2) * frame::BLOCK_PAYLOAD;

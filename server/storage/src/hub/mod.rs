@@ -111,8 +111,6 @@ struct Member {
     waker: Option<Waker>,
     /// The waker waits for the next event.
     armed: bool,
-    /// There was more to look at when `next` gave up.
-    wake_soon: bool,
 }
 
 enum Phase {
@@ -154,13 +152,8 @@ impl Hub {
     pub fn subscribe(&self, scope: Scope, after: u64) -> Result<Subscription, RevisionError> {
         let mut state = self.0.borrow_mut();
         let cursor = state.storage.events_after(after)?;
-        let member = Member {
-            scope,
-            phase: Phase::CatchingUp { cursor, position: after },
-            waker: None,
-            armed: false,
-            wake_soon: false,
-        };
+        let member =
+            Member { scope, phase: Phase::CatchingUp { cursor, position: after }, waker: None, armed: false };
         let id = match state.vacant.pop() {
             Some(id) => {
                 state.members[id] = Some(member);
@@ -375,3 +368,6 @@ enum CaughtUp {
     /// The hub feeds it now.
     Live,
 }
+
+#[cfg(test)]
+mod tests;

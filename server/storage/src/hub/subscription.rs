@@ -17,18 +17,12 @@ pub struct Subscription {
 impl Subscription {
     /// The next event; `None` when none is there now (register a waker and come again) or when it
     /// [was cut](Subscription::is_cut).
-    #[expect(clippy::should_implement_trait, reason = "None is not the end, so this is no iterator")]
     pub fn next(&self) -> Option<Arc<Event>> {
         let state = &mut *self.hub.0.borrow_mut();
         match state.catch_up(self.id, limits::CATCH_UP_EVENTS_MAX) {
             CaughtUp::Event(event) => return Some(event),
-            CaughtUp::More => {
-                // Let others run, and come again at once.
-                if let Some(Some(member)) = state.members.get_mut(self.id) {
-                    member.wake_soon = true;
-                }
-                return None;
-            }
+            // Others have their turn first: a waker that is set now wakes at once.
+            CaughtUp::More => return None,
             CaughtUp::Live => {}
         }
         let shared = &mut state.shared;
@@ -42,7 +36,7 @@ impl Subscription {
     pub fn set_waker(&self, waker: &Waker) {
         let mut state = self.hub.0.borrow_mut();
         let Some(Some(member)) = state.members.get_mut(self.id) else { return };
-        if std::mem::take(&mut member.wake_soon) || matches!(member.phase, Phase::Cut { .. }) {
+        if !matches!(&member.phase, Phase::Live { queue, .. } if queue.is_empty()) {
             drop(state);
             waker.wake_by_ref();
             return;

@@ -220,7 +220,9 @@ impl Disk for SimDisk {
         })
     }
     fn write_at(&mut self, file: FileId, offset: u64, blocks: &[u8]) -> io::Result<()> {
-        assert!(offset % BLOCK as u64 == 0 && blocks.len() % BLOCK == 0 && !blocks.is_empty());
+        assert!(
+            offset.is_multiple_of(BLOCK as u64) && blocks.len().is_multiple_of(BLOCK) && !blocks.is_empty()
+        );
         self.with(|sim| {
             let crash = sim.begin()?;
             let file = sim.file(file)?;

@@ -56,7 +56,7 @@ macro_rules! storage_suite {
             create_read_update_delete, preconditions, namespace_must_exist, deleted_with_a_last_state,
             snapshots_are_ordered_and_fixed, every_revision_can_be_read_again, pages_come_from_one_revision,
             history_is_bounded_by_bytes, history_is_bounded_by_age, expires, quota, restarts, too_large,
-            listeners_are_told, updates_are_guaranteed, updates_refuse_and_keep);
+            listeners_are_told, lists_and_watches_agree, updates_are_guaranteed, updates_refuse_and_keep);
     };
     ($backend:expr; $($case:ident),+) => {
         $(#[test] fn $case() { $crate::testing::suite::$case(&$backend); })+
@@ -85,6 +85,8 @@ fn keys(store: &dyn Storage, resource: ResourceId) -> Vec<String> {
 fn refused(store: &dyn Storage, write: Write) -> WriteError {
     store.submit(write).wait().unwrap_err()
 }
+
+pub(crate) use super::model::lists_and_watches_agree;
 
 pub(crate) fn create_read_update_delete(backend: &dyn Backend) {
     let instance = backend.start(Setup::default());
