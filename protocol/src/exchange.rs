@@ -3,7 +3,7 @@
 //!
 //! # How a connection is driven
 //!
-//! Four things happen on a connection, and each ends with a drain:
+//! Whatever happens on a connection ends with a drain:
 //!
 //! | what happened | what to call |
 //! |---|---|

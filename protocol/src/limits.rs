@@ -90,17 +90,18 @@ pub const H2_OVERHEAD_BUDGET: u32 = 1000;
 /// now and then for a year never gets near the budget; a flood comes hundreds of frames a read.
 pub const H2_OVERHEAD_REGAIN: u32 = 4;
 
-/// WINDOW_UPDATE increments below this count as overhead.
-pub const H2_WINDOW_UPDATE_SMALL: u32 = 1 << 10;
+/// WINDOW_UPDATE increments and late DATA payloads below this count as overhead.
+pub const H2_SMALL: u32 = 1 << 10;
 
-/// Streams this side has reset lately, whose late frames are dropped without an answer (RFC 9113 section 5.1).
-pub const H2_RECENT_RESETS: usize = 32;
+/// Streams this side has reset lately, whose late frames are dropped without an answer (RFC 9113 section 5.1): all
+/// there can be, should all their uploads be refused at once.
+pub const H2_RECENT_RESETS: usize = 128;
 
-/// Field lines of one head kept as an array of spans: 1 MiB of two-byte indexed fields would make an array larger
-/// than the head. With 32 bytes a field counted by RFC 9113 the head limit allows 32768.
-pub const HEAD_FIELDS_MAX: usize = HEAD_BYTES_MAX / 32;
+/// Streams that ended lately in another way, for which HEADERS are answered with STREAM_CLOSED.
+pub const H2_RECENT_ENDS: usize = 16;
 
 const _: () = assert!(H2_MAX_FRAME_SIZE >= 16 << 10 && H2_MAX_FRAME_SIZE < 1 << 24, "RFC 9113 section 6.5.2");
 const _: () = assert!(H2_CONNECTION_WINDOW < 1 << 31, "RFC 9113 section 6.9.1");
 const _: () = assert!(H2_CONTINUATION_MAX as usize * (16 << 10) >= HEAD_BYTES_MAX);
 const _: () = assert!(H1_PIPELINE_BYTES_MAX < HEAD_BYTES_MAX);
+const _: () = assert!(H2_RECENT_RESETS >= H2_MAX_CONCURRENT_STREAMS as usize);

@@ -14,6 +14,9 @@ enum Piece {
     Shared(Bytes),
 }
 
+/// Pieces the queue keeps room for when it runs empty: 4 KiB of them.
+const PIECES_KEPT: usize = BUFFER_KEPT_MAX / size_of::<Piece>();
+
 /// A queue of bytes. Its buffers are kept from response to response.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -88,6 +91,9 @@ impl Outbox {
             self.len -= moved;
             if whole {
                 self.pieces.pop_front();
+                if self.pieces.is_empty() {
+                    self.pieces.shrink_to(PIECES_KEPT);
+                }
             }
             if self.read == self.copied.len() {
                 self.copied.clear();

@@ -1,8 +1,8 @@
 //! Reason phrases of the IANA status code registry, as an HTTP/1 status line has them.
 
-/// The phrase of a status; where none is registered, what Go writes.
-pub(crate) fn reason(status: u16) -> &'static str {
-    match status {
+/// The phrase of a status, if one is registered.
+pub(crate) fn reason(status: u16) -> Option<&'static str> {
+    Some(match status {
         100 => "Continue",
         101 => "Switching Protocols",
         200 => "OK",
@@ -57,6 +57,6 @@ pub(crate) fn reason(status: u16) -> &'static str {
         507 => "Insufficient Storage",
         508 => "Loop Detected",
         511 => "Network Authentication Required",
-        _ => "status code",
-    }
+        _ => return None,
+    })
 }

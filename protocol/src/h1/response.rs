@@ -205,7 +205,13 @@ impl Exchange {
         }
         push_number(&mut self.head, u64::from(status));
         self.head.push(b' ');
-        self.head.extend_from_slice(reason(status).as_bytes());
+        match reason(status) {
+            Some(reason) => self.head.extend_from_slice(reason.as_bytes()),
+            None => {
+                self.head.extend_from_slice(b"status code ");
+                push_number(&mut self.head, u64::from(status));
+            }
+        }
         self.head.extend_from_slice(b"\r\n");
         let (mut length, mut says_connection) = (length, false);
         for (name, value) in headers {
@@ -370,7 +376,12 @@ fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
         upper = byte == b'-';
     }
     out.extend_from_slice(b": ");
+    let start = out.len();
     out.extend_from_slice(value);
+    // A value with a line break would be read as another field, or as another response.
+    for byte in out[start..].iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')) {
+        *byte = b' ';
+    }
     out.extend_from_slice(b"\r\n");
 }
 

@@ -6,14 +6,12 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 
 use super::budget::Budget;
-use super::frame::{
-    Code, FRAME_SIZE_MIN, Fault, HEADER_LEN, Header, WINDOW_DEFAULT, WINDOW_MAX, flag, kind, setting,
-};
+use super::frame::{Code, FRAME_SIZE_MIN, Fault, Header, WINDOW_DEFAULT, WINDOW_MAX, flag, kind, setting};
 use super::stream::{Response, Stream, Streams};
-use crate::exchange::{Output, Responder, StreamId};
+use crate::exchange::Output;
 use crate::hpack::Encoder;
 use crate::limits::{
     BUFFER_KEPT_MAX, COPY_MAX, H2_CONNECTION_WINDOW, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX,
@@ -25,19 +23,19 @@ use crate::limits::{
 pub(crate) struct Core {
     pub(crate) streams: Streams,
     pub(crate) budget: Budget,
-    encoder: Encoder,
-    control: Vec<u8>,
+    pub(super) encoder: Encoder,
+    pub(super) control: Vec<u8>,
     control_sent: usize,
     /// Of the control queue, what is no response head, since it last ran empty.
     control_frames: usize,
     /// All control bytes that ever left, and that were ever queued.
     drained: u64,
-    enqueued: u64,
+    pub(super) enqueued: u64,
     /// Slots with something to send.
-    round: VecDeque<u32>,
+    pub(super) round: VecDeque<u32>,
     send_window: i64,
     initial_window: i64,
-    max_frame: usize,
+    pub(super) max_frame: usize,
     pub(crate) receive_window: i64,
     refund: u32,
     /// The highest stream the peer opened, and the highest that was taken in work.
@@ -96,7 +94,7 @@ impl Core {
         self.enqueued += (self.control.len() - before) as u64;
     }
 
-    fn window_update(&mut self, stream: u32, increment: u32) {
+    pub(super) fn window_update(&mut self, stream: u32, increment: u32) {
         self.frame(kind::WINDOW_UPDATE, 0, stream, &increment.to_be_bytes());
     }
 
@@ -210,90 +208,11 @@ impl Core {
         Ok(())
     }
 
-    // ---- heads ----
-
-    /// Encodes a head into the control queue.
-    fn head(&mut self, id: u32, status: u16, headers: &[(&str, &[u8])], mut length: Option<u64>, end: bool) {
-        let is_head = self.streams.get(id).is_some_and(|stream| stream.is_head);
-        let start = self.control.len();
-        let control = &mut self.control;
-        control.extend_from_slice(&[0; HEADER_LEN]);
-        self.encoder.begin(control);
-        self.encoder.field(control, ":status", itoa::Buffer::new().format(status).as_bytes());
-        for (name, value) in headers {
-            match *name {
-                "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {}
-                "content-length" if length.is_some() && !is_head => {}
-                // Of a response to HEAD the server may know the length without having the body.
-                "content-length" => {
-                    length = None;
-                    self.encoder.field(control, name, value);
-                }
-                _ => self.encoder.field(control, name, value),
-            }
-        }
-        if let Some(length) = length {
-            self.encoder.field(control, "content-length", itoa::Buffer::new().format(length).as_bytes());
-        }
-        let block = control.len() - start - HEADER_LEN;
-        let end = if end { flag::END_STREAM } else { 0 };
-        if block <= self.max_frame {
-            let header =
-                Header { length: block, kind: kind::HEADERS, flags: end | flag::END_HEADERS, stream: id };
-            control[start..start + HEADER_LEN].copy_from_slice(&header.bytes());
-        } else {
-            // Larger than the peer's frames: cut into CONTINUATION.
-            let block = control.split_off(start + HEADER_LEN);
-            control.truncate(start);
-            let last = block.len().div_ceil(self.max_frame) - 1;
-            for (i, piece) in block.chunks(self.max_frame).enumerate() {
-                let kind = if i == 0 { kind::HEADERS } else { kind::CONTINUATION };
-                let flags = if i == 0 { end } else { 0 } | if i == last { flag::END_HEADERS } else { 0 };
-                control.extend_from_slice(&Header { length: piece.len(), kind, flags, stream: id }.bytes());
-                control.extend_from_slice(piece);
-            }
-        }
-        self.enqueued += (self.control.len() - start) as u64;
-    }
-
-    /// `100 Continue`, for a client that waits for it.
-    pub(crate) fn invite_body(&mut self, id: u32) {
-        if self.streams.get(id).is_some_and(|s| s.receiving && s.response == Response::Awaited) {
-            self.head(id, 100, &[], None, false);
-        }
-    }
-
-    fn begin(
-        &mut self,
-        stream: StreamId,
-        status: u16,
-        headers: &[(&str, &[u8])],
-        length: Option<u64>,
-    ) -> Option<usize> {
-        let slot = self.streams.find(stream.0)?;
-        let state = self.streams.slot(slot);
-        if state.response != Response::Awaited {
-            return None;
-        }
-        let bodyless_status = status < 200 || status == 204 || status == 304;
-        state.bodyless = state.is_head || bodyless_status;
-        let end = length.is_some_and(|length| length == 0 || state.bodyless);
-        let length = length.filter(|_| !bodyless_status);
-        self.head(stream.0, status, headers, length, end);
-        let head_at = self.enqueued;
-        let state = self.streams.slot(slot);
-        state.head_at = head_at;
-        state.response = Response::Open;
-        if end {
-            self.ended(slot);
-            return None;
-        }
-        Some(slot)
-    }
+    // ---- sending ----
 
     /// END_STREAM was queued or sent. A request that is still coming is called off without an error (RFC 9113
     /// section 8.1).
-    fn ended(&mut self, slot: usize) {
+    pub(super) fn ended(&mut self, slot: usize) {
         self.budget.completed();
         let stream = self.streams.slot(slot);
         let id = stream.id;
@@ -303,18 +222,23 @@ impl Core {
         self.reset(id, Code::NoError);
     }
 
-    // ---- sending ----
-
     /// Moves queued bytes to `out`; says whether more would go with more room.
     pub(crate) fn drain<O: Output>(&mut self, out: &mut O, room: usize) -> bool {
+        let mut blocked = 0;
         loop {
             if self.drain_control(out, room) {
                 return true;
             }
             let Some(slot) = self.round.pop_front() else { return false };
             if self.send_window <= 0 && self.streams.slot(slot as usize).queued > 0 {
-                self.round.push_front(slot);
-                return false;
+                // Another may have only its end to send, which takes no window; a peer that reads its streams one
+                // after another waits for it. A whole turn leaves the order as it was.
+                self.round.push_back(slot);
+                blocked += 1;
+                if blocked >= self.round.len() {
+                    return false;
+                }
+                continue;
             }
             if room <= out.queued() {
                 self.round.push_front(slot);
@@ -393,78 +317,9 @@ impl Stream {
 }
 
 /// Puts a stream into the round if it can send.
-fn enter(stream: &mut Stream, slot: usize, round: &mut VecDeque<u32>) {
+pub(super) fn enter(stream: &mut Stream, slot: usize, round: &mut VecDeque<u32>) {
     if stream.can_send() && !stream.in_round {
         stream.in_round = true;
         round.push_back(slot as u32);
-    }
-}
-
-impl Responder for Core {
-    fn respond(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])], body: &[Bytes]) {
-        let length = body.iter().map(|part| part.len() as u64).sum();
-        let Some(slot) = self.begin(stream, status, headers, Some(length)) else { return };
-        let state = self.streams.slot(slot);
-        for part in body.iter().filter(|part| !part.is_empty()) {
-            state.queued += part.len();
-            state.parts.push_back(part.clone());
-        }
-        state.response = Response::Finished;
-        enter(state, slot, &mut self.round);
-    }
-
-    fn start(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])]) {
-        self.begin(stream, status, headers, None);
-    }
-
-    fn send(&mut self, stream: StreamId, part: Bytes) {
-        let Some(slot) = self.streams.find(stream.0) else { return };
-        let state = self.streams.slot(slot);
-        if state.response != Response::Open || state.bodyless || part.is_empty() {
-            return;
-        }
-        state.queued += part.len();
-        state.parts.push_back(part);
-        enter(state, slot, &mut self.round);
-    }
-
-    fn finish(&mut self, stream: StreamId) {
-        let Some(slot) = self.streams.find(stream.0) else { return };
-        let state = self.streams.slot(slot);
-        if state.response == Response::Open {
-            state.response = Response::Finished;
-            enter(state, slot, &mut self.round);
-        }
-    }
-
-    fn abort(&mut self, stream: StreamId) {
-        if self.streams.find(stream.0).is_some() {
-            self.reset(stream.0, Code::Internal);
-        }
-    }
-
-    fn queued(&self, stream: StreamId) -> usize {
-        self.streams.get(stream.0).map_or(0, |stream| stream.queued)
-    }
-
-    fn is_open(&self, stream: StreamId) -> bool {
-        self.streams.get(stream.0).is_some_and(|stream| stream.response != Response::Finished)
-    }
-
-    fn consumed(&mut self, stream: StreamId, bytes: usize) {
-        let Some(state) = self.streams.get_mut(stream.0) else { return };
-        let bytes = (bytes.min(state.behind as usize)) as u32;
-        state.behind -= bytes;
-        state.refund += bytes;
-        if state.receiving && state.refund >= H2_STREAM_WINDOW / 2 {
-            let refund = std::mem::take(&mut state.refund);
-            state.receive_window += i64::from(refund);
-            self.window_update(stream.0, refund);
-        }
-        self.give_back(bytes);
-    }
-
-    fn close_after(&mut self, _stream: StreamId) {
-        self.leave();
     }
 }

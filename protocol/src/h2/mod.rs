@@ -2,9 +2,13 @@
 
 mod budget;
 mod connection;
+mod control;
 mod core;
+mod data;
 mod frame;
+mod heads;
 mod request;
+mod respond;
 mod stream;
 
 pub use connection::Connection;

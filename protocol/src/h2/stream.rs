@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::limits::{H2_MAX_CONCURRENT_STREAMS, H2_RECENT_RESETS, H2_STREAM_WINDOW};
+use crate::limits::{H2_MAX_CONCURRENT_STREAMS, H2_RECENT_ENDS, H2_RECENT_RESETS, H2_STREAM_WINDOW};
 
 /// How far the response is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,8 +55,9 @@ pub(crate) struct Streams {
     ids: Vec<u32>,
     slots: Vec<Stream>,
     free: Vec<u32>,
-    /// The streams closed last, and whether this side reset them.
-    closed: VecDeque<(u32, bool)>,
+    /// The streams this side reset lately, and those that ended otherwise.
+    reset: VecDeque<u32>,
+    ended: VecDeque<u32>,
 }
 
 impl Streams {
@@ -135,14 +136,21 @@ impl Streams {
 
     /// Notes a stream as closed.
     pub(crate) fn remember(&mut self, id: u32, reset: bool) {
-        if self.closed.len() == H2_RECENT_RESETS {
-            self.closed.pop_front();
+        let (last, limit) =
+            if reset { (&mut self.reset, H2_RECENT_RESETS) } else { (&mut self.ended, H2_RECENT_ENDS) };
+        if last.len() == limit {
+            last.pop_front();
         }
-        self.closed.push_back((id, reset));
+        last.push_back(id);
     }
 
-    /// Whether the stream was closed lately, and if so, whether this side reset it.
-    pub(crate) fn closed(&self, id: u32) -> Option<bool> {
-        self.closed.iter().rev().find(|(other, _)| *other == id).map(|(_, reset)| *reset)
+    /// Whether this side reset the stream lately.
+    pub(crate) fn was_reset(&self, id: u32) -> bool {
+        self.reset.contains(&id)
+    }
+
+    /// Whether the stream ended lately in another way.
+    pub(crate) fn has_ended(&self, id: u32) -> bool {
+        self.ended.contains(&id)
     }
 }

@@ -288,6 +288,9 @@ fn responses() {
         c.responder().finish(S);
     });
     assert_eq!(got.1, Progress::Close, "a response that is too short");
+    let got = answered(GET, |c| c.responder().respond(S, 599, &[("warning", b"a\r\nb: c")], &[]));
+    let expect = "HTTP/1.1 599 status code 599\r\nWarning: a  b: c\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(got, (expect.to_owned(), go));
     // Another stream, a second answer: both are ignored.
     let got = answered(GET, |c| {
         c.responder().respond(StreamId(2), 200, &[], &[]);

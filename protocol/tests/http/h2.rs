@@ -1,6 +1,7 @@
 //! HTTP/2 by hand-made frames: requests, responses, flow control, ends.
 
 use bytes::Bytes;
+use proptest::prelude::*;
 use ringbolt_protocol::exchange::{Connection, Progress, StreamId};
 use ringbolt_protocol::h2;
 use ringbolt_protocol::head::BodyLength;
@@ -99,7 +100,8 @@ fn heads() {
 #[test]
 fn responses() {
     let mut peer = Peer::new(Answer::Never);
-    let headers: [(&str, &[u8]); 3] = [("audit-id", b"1"), ("connection", b"close"), ("date", b"now")];
+    let headers: [(&str, &[u8]); 4] =
+        [("audit-id", b"1"), ("connection", b"close"), ("warning", b"a\nb"), ("date", b"now")];
     peer.say(&get(1));
     let body = [Bytes::from_static(b"hel"), Bytes::new(), Bytes::from_static(b"lo")];
     peer.connection.responder().respond(StreamId(1), 200, &headers, &body);
@@ -241,6 +243,20 @@ fn the_window_of_the_connection_is_kept() {
     assert!(rest.iter().all(|f| f.stream == 3));
     assert_eq!(rest.last().unwrap().flags, END_STREAM);
     assert!(peer.connection.is_idle());
+}
+
+/// A client may read one stream to its end before it looks at another that has taken the whole window.
+#[test]
+fn an_end_needs_no_window() {
+    let mut peer = Peer::new(Answer::Never);
+    peer.say(&settings(&[(4, 1 << 20)]));
+    peer.say(&get(1));
+    peer.say(&get(3));
+    peer.connection.responder().start(StreamId(3), 200, &[]);
+    peer.connection.responder().respond(StreamId(1), 200, &[], &[Bytes::from(vec![0; 100_000])]);
+    peer.hear();
+    peer.connection.responder().finish(StreamId(3));
+    assert_eq!(peer.hear(), [Frame { kind: DATA, flags: END_STREAM, stream: 3, payload: vec![] }]);
 }
 
 #[test]
@@ -390,5 +406,41 @@ fn the_encoder_follows_the_size_of_the_peers_table() {
         }
         let fields = peer.fields(&frames[0].payload);
         assert_eq!(fields[1], ("x".to_owned(), "y".to_owned()));
+    }
+}
+
+proptest! {
+    /// Whatever a peer sends: nothing breaks, and the split does not matter.
+    #[test]
+    fn any_frames_are_survived(
+        frames in prop::collection::vec(
+            (0u8..11, any::<u8>(), 0u32..8, prop::collection::vec(any::<u8>(), 0..40), 0u8..4), 0..40
+        ),
+        size in 1usize..50,
+    ) {
+        let mut bytes = [PREFACE, &settings(&[])].concat();
+        let mut next = 1;
+        for (kind, flags, stream, payload, plain) in frames {
+            // Mostly what has a meaning, so that it does not end with the first frame.
+            match plain {
+                0 => bytes.extend(frame(kind, flags, stream, &payload)),
+                1 => {
+                    bytes.extend(if flags & 1 == 1 { get(next) } else { post(next) });
+                    next += 2;
+                }
+                2 => bytes.extend(frame(DATA, flags & 1, stream | 1, &payload)),
+                _ => bytes.extend(window_update(stream, u32::from(flags) + 1)),
+            }
+        }
+        let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+            let mut connection = h2::Connection::new();
+            let (mut handler, mut out) = (Recorder::new(Answer::AtEnd), Sink::default());
+            for piece in pieces {
+                connection.receive(piece, &mut handler);
+            }
+            connection.drain(&mut out, AMPLE);
+            (handler.joined(), out.bytes)
+        };
+        prop_assert_eq!(run(&mut std::iter::once(&bytes[..])), run(&mut bytes.chunks(size)));
     }
 }
