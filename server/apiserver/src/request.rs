@@ -14,6 +14,7 @@ use ringbolt_protocol::{
 use crate::{
     authentication::{Peer, UserInfo},
     core::{CoreContext, Permit},
+    server::monitor::Monitored,
 };
 
 /// A request on its way through the filter chain. Borrows from the connection's buffers; whatever must outlive
@@ -59,6 +60,8 @@ pub struct RequestState {
     pub deadline: Cell<Option<Instant>>,
     /// The share of a limit that it holds, given back with the answer.
     pub permit: RefCell<Option<Permit>>,
+    /// What is counted once its answer is out.
+    pub monitored: RefCell<Option<Monitored>>,
     /// Being waited for when the server shuts down.
     pub waited_for: RefCell<Option<Permit>>,
 }
@@ -79,6 +82,7 @@ impl RequestState {
     pub fn release(&self) {
         self.permit.borrow_mut().take();
         self.waited_for.borrow_mut().take();
+        self.monitored.borrow_mut().take();
     }
 }
 

@@ -22,7 +22,13 @@ pub fn error(head: &Head<'_>, status: &Status) -> Response {
             status.encode_json(&mut body);
             body.push(b'\n');
         }
-        Format::Yaml => ringbolt_machinery::yaml::from_json(&json(status), &mut body),
+        Format::Yaml => {
+            let json = json(status);
+            // What was just encoded reads back; were it not so, the text itself would still tell.
+            if ringbolt_machinery::yaml::from_json(&json, &mut body).is_err() {
+                body = json;
+            }
+        }
         Format::Protobuf => status.encode_protobuf(&mut body),
     }
     with_retry_after(Response::new(status.code, wanted.format.content_type(), body), status)
@@ -80,7 +86,7 @@ pub fn internal_error(head: &Head<'_>, why: &str) -> Response {
 }
 
 /// Compact JSON with two blanks a level, as people's clients get it.
-fn indent(json: &[u8]) -> Vec<u8> {
+pub(crate) fn indent(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() * 2);
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     let line = |out: &mut Vec<u8>, depth: usize| {

@@ -119,6 +119,8 @@ pub struct Status {
     pub reason: Reason,
     /// Message a person reads.
     pub message: String,
+    /// `metadata.continue`: where a list whose token is too old may go on. Empty for none.
+    pub continue_token: String,
     /// Details.
     pub details: Option<Box<Details>>,
 }

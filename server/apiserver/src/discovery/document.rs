@@ -46,8 +46,10 @@ impl<T: Encode> Document<T> {
             Format::Json => self.compact(),
             Format::Yaml => self.yaml.get_or_init(|| {
                 let mut yaml = Vec::new();
-                ringbolt_machinery::yaml::from_json(self.compact(), &mut yaml);
-                yaml.into()
+                match ringbolt_machinery::yaml::from_json(self.compact(), &mut yaml) {
+                    Ok(()) => yaml.into(),
+                    Err(_) => self.compact().clone(),
+                }
             }),
             Format::Protobuf => self.protobuf.get_or_init(|| self.about.protobuf().into()),
         };

@@ -1,24 +1,47 @@
 //! Finds out who asks.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use ringbolt_machinery::status::Status;
 use ringbolt_protocol::head::Version;
 
-use super::{Filter, Handler};
-use crate::{authentication::Authenticators, request::Request, response::Outcome, response_writers};
+use super::{Filter, Handler, chain::ChainConfig};
+use crate::{
+    authentication::Authenticators,
+    metrics::{self, Metrics},
+    request::Request,
+    response::Outcome,
+    response_writers,
+};
 
 /// Fills [`Request::user`], or answers 401.
 ///
 /// Credentials are not taken out of the head: nothing behind this filter reads `Authorization`, and what forwards
 /// heads to other servers has a list of what it forwards.
-pub struct Authentication(pub Arc<Authenticators>);
+pub struct Authentication {
+    authenticators: Arc<Authenticators>,
+    metrics: Arc<Metrics>,
+}
+
+impl Authentication {
+    /// The filter.
+    pub fn new(config: &ChainConfig) -> Self {
+        Authentication { authenticators: config.authenticators.clone(), metrics: config.metrics.clone() }
+    }
+}
 
 impl Filter for Authentication {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
+        let begun = Instant::now();
         let now = request.core.unix_seconds();
-        let found = self.0.authenticate(request.peer, &request.head, request.warnings, now);
+        let found = self.authenticators.authenticate(request.peer, &request.head, request.warnings, now);
+        let result = match found {
+            Some(_) => metrics::Authentication::Success,
+            None => metrics::Authentication::Failure,
+        };
+        let name = found.as_ref().map(|user| user.name.as_str());
+        self.metrics.observe_authentication(request.core.index, result, name, begun.elapsed());
         // Connections of unknown clients do not live on in HTTP/2, where one client can do too much on one of
         // them (CVE-2023-44487; gate UnauthenticatedHTTP2DOSMitigation, on).
         if request.head.version == Version::Http2 && found.as_ref().is_none_or(|user| user.is_anonymous()) {

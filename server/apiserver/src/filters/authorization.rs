@@ -1,22 +1,40 @@
 //! Lets through what the user may do.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
-use super::{Filter, Handler};
+use super::{Filter, Handler, chain::ChainConfig};
 use crate::{
     authorization::{Authorizers, Decision, forbidden},
+    metrics::{self, Metrics},
     request::Request,
     response::Outcome,
     response_writers,
 };
 
 /// Answers 403 to what no authorizer allows.
-pub struct Authorization(pub Arc<Authorizers>);
+pub struct Authorization {
+    authorizers: Arc<Authorizers>,
+    metrics: Arc<Metrics>,
+}
+
+impl Authorization {
+    /// The filter.
+    pub fn new(config: &ChainConfig) -> Self {
+        Authorization { authorizers: config.authorizers.clone(), metrics: config.metrics.clone() }
+    }
+}
 
 impl Filter for Authorization {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        match self.0.authorize(request.user, &request.info) {
+        let begun = Instant::now();
+        let decision = self.authorizers.authorize(request.user, &request.info);
+        let result = match decision {
+            Decision::Allow => metrics::Authorization::Allowed,
+            Decision::NoOpinion(_) => metrics::Authorization::NoOpinion,
+        };
+        self.metrics.observe_authorization(request.core.index, result, begun.elapsed());
+        match decision {
             Decision::Allow => next.serve(request),
             Decision::NoOpinion(reason) => {
                 let status = forbidden(request.user, &request.info, &reason);

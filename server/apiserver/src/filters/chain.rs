@@ -3,14 +3,23 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use super::{
-    Handler, audit_init::AuditInit, authentication::Authentication, authorization::Authorization,
-    goaway::ProbabilisticGoaway, max_in_flight::MaxInFlightLimit, mux_and_discovery::MuxAndDiscoveryComplete,
-    panic_recovery::PanicRecovery, request_body::RequestBodyLimit, request_deadline::RequestDeadline,
-    request_info::WithRequestInfo, timeout::TimeoutForNonLongRunningRequests, wait_group::WaitGroup,
+    Handler,
+    audit_init::AuditInit,
+    authentication::Authentication,
+    authorization::Authorization,
+    goaway::ProbabilisticGoaway,
+    max_in_flight::{Limits, MaxInFlightLimit},
+    mux_and_discovery::MuxAndDiscoveryComplete,
+    panic_recovery::PanicRecovery,
+    request_body::RequestBodyLimit,
+    request_deadline::RequestDeadline,
+    request_info::WithRequestInfo,
+    timeout::TimeoutForNonLongRunningRequests,
+    wait_group::WaitGroup,
     warning::WarningRecorder,
 };
 use crate::{
-    authentication::Authenticators, authorization::Authorizers, layers,
+    authentication::Authenticators, authorization::Authorizers, layers, metrics::Metrics,
     server::lifecycle_signals::LifecycleSignals,
 };
 
@@ -19,6 +28,8 @@ use crate::{
 pub struct ChainConfig {
     /// The server's life.
     pub signals: Arc<LifecycleSignals>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
     /// `--goaway-chance`
     pub goaway_chance: f64,
     /// `--request-timeout`
@@ -26,7 +37,7 @@ pub struct ChainConfig {
     /// Who asks.
     pub authenticators: Arc<Authenticators>,
     /// A core's share of the limits.
-    pub max_in_flight: MaxInFlightLimit,
+    pub max_in_flight: Limits,
     /// Who may.
     pub authorizers: Arc<Authorizers>,
 }
@@ -54,12 +65,12 @@ pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler 
         TimeoutForNonLongRunningRequests,                       // 16 the deadline just set
         WarningRecorder,                                        // 17 authentication is the first that may warn
         /* CORS                                                    18 with --cors-allowed-origins */
-        Authentication(config.authenticators.clone()),          // 19 who asks
+        Authentication::new(config),                            // 19 who asks
         /* Tracing                                                 20 with --tracing-config-file */
         /* Audit                                                   21 with --audit-policy-file */
         /* Impersonation                                           22 */
-        config.max_in_flight,                                   // 23 in the place of PriorityAndFairness until that is built
-        Authorization(config.authorizers.clone()),              // 24 may they
+        MaxInFlightLimit::new(config),                          // 23 in the place of PriorityAndFairness until that is built
+        Authorization::new(config),                             // 24 may they
         RequestBodyLimit,                                       //    what Go's handlers find when they read the body
         => director                                             // 25
     ])

@@ -9,7 +9,8 @@ use super::{cores, lifecycle_signals::LifecycleSignals};
 use crate::{
     authentication::Authenticators,
     authorization::Authorizers,
-    filters::{chain::ChainConfig, max_in_flight::MaxInFlightLimit},
+    filters::{chain::ChainConfig, max_in_flight::Limits},
+    metrics::Metrics,
 };
 
 /// An address served over TLS.
@@ -69,8 +70,12 @@ pub struct Config {
     pub request_timeout: Duration,
     /// `--shutdown-delay-duration`
     pub shutdown_delay_duration: Duration,
+    /// `--livez-grace-period`
+    pub livez_grace_period: Duration,
     /// `--goaway-chance`
     pub goaway_chance: f64,
+    /// `--profiling`: DELETE of `/metrics` resets.
+    pub profiling: bool,
     /// Sizes of the engine. Without cores it takes those the process may run on.
     pub engine: EngineConfig,
 }
@@ -90,10 +95,11 @@ impl Config {
         let cores = self.engine.cores.len();
         let chain = ChainConfig {
             signals: Arc::new(LifecycleSignals::default()),
+            metrics: Metrics::new(cores),
             goaway_chance: self.goaway_chance,
             request_timeout: self.request_timeout,
             authenticators: self.authenticators.clone(),
-            max_in_flight: MaxInFlightLimit::per_core(
+            max_in_flight: Limits::per_core(
                 self.max_requests_inflight,
                 self.max_mutating_requests_inflight,
                 cores,

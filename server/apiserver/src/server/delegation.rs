@@ -1,8 +1,7 @@
 //! The chain of servers: each takes over what the next one has installed and adds its own.
 
-use crate::routes::RouteTableBuilder;
-
 use super::hooks::Hooks;
+use crate::routes::RouteTableBuilder;
 
 /// What a server hands to the one in front of it. All servers of the chain answer from one route table, so
 /// delegation costs a request nothing.

@@ -4,22 +4,29 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+use super::monitor;
 use crate::{
     filters::Handler,
+    metrics::Metrics,
     request::Request,
     response::Outcome,
     response_writers,
     routes::{Route, RouteTable},
 };
 
-/// Routes by the table that was published last.
+/// Routes by the table that was published last, and counts what comes of it.
 #[derive(Clone)]
-pub struct Director(pub Arc<ArcSwap<RouteTable>>);
+pub struct Director {
+    /// The table.
+    pub table: Arc<ArcSwap<RouteTable>>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
 
 impl Handler for Director {
     #[inline]
     fn serve(&self, request: &Request<'_>) -> Outcome {
-        let table = self.0.load();
+        let table = self.table.load();
         if request.state.discovery_incomplete.get()
             && matches!(
                 table.lookup(&request.info, request.info.path),
@@ -28,6 +35,11 @@ impl Handler for Director {
         {
             return Outcome::Ready(response_writers::discovery_incomplete(&request.head));
         }
-        table.serve(request)
+        let outcome = table.serve(request);
+        monitor::observe(&self.metrics, request, &outcome, || {
+            let route = table.lookup(&request.info, request.info.path);
+            !matches!(route, Route::NotFound | Route::UnknownResource)
+        });
+        outcome
     }
 }

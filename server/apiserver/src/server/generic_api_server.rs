@@ -16,6 +16,7 @@ use super::{
     config::CompletedConfig,
     delegation::{Delegated, DelegationTarget},
     director::Director,
+    health,
     hooks::{DuplicateHook, HookContext, HookFunc, Hooks},
     lifecycle_signals::LifecycleSignals,
 };
@@ -23,9 +24,11 @@ use crate::{
     authentication::UserInfo,
     core::CoreContext,
     filters::chain::{ChainConfig, default_build_handler_chain},
+    metrics::Metrics,
     routes::{DuplicateRoute, RouteTable, RouteTableBuilder},
     serving::{
         app::{CommitWaker, ServerApp, wake_core},
+        loopback::Loopback,
         site::Site,
         tasks::{Spawner, Timers},
         uploads::Uploads,
@@ -80,6 +83,11 @@ impl GenericApiServer {
         &self.config.chain.signals
     }
 
+    /// What is counted.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.config.chain.metrics
+    }
+
     /// The store.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.config.config.storage
@@ -97,7 +105,10 @@ impl GenericApiServer {
 
     /// Installs the paths that need to know all others, and closes the route table.
     pub fn prepare_run(self) -> Result<PreparedGenericApiServer, DuplicateRoute> {
-        let GenericApiServer { config, delegated: Delegated { routes, hooks } } = self;
+        let GenericApiServer { config, delegated: Delegated { mut routes, hooks } } = self;
+        let CompletedConfig { config: c, chain } = &config;
+        health::install(&mut routes, &hooks, &c.storage, chain, c.livez_grace_period);
+        chain.metrics.install(&mut routes, c.profiling);
         Ok(PreparedGenericApiServer { table: routes.build()?, config, hooks })
     }
 }
@@ -114,12 +125,18 @@ impl PreparedGenericApiServer {
         if let Some(bench) = config.insecure_bench {
             listeners.push(Listener { addr: bench.address(), tls: None, id: 1 });
         }
-        let context = HookContext { storage: config.storage.clone(), signals: chain.signals.clone() };
+        let loopback = Arc::new(Loopback::default());
+        let context = HookContext {
+            storage: config.storage.clone(),
+            signals: chain.signals.clone(),
+            loopback: loopback.clone(),
+        };
         let shared = Shared {
             table: Arc::new(ArcSwap::from_pointee(table)),
             chain,
             storage: config.storage,
             uploads: Arc::default(),
+            loopback,
         };
         // All paths are on the table before the first connection can be.
         context.signals.mux_and_discovery_complete.signal();
@@ -146,6 +163,7 @@ struct Shared {
     chain: ChainConfig,
     storage: Arc<dyn Storage>,
     uploads: Arc<Uploads>,
+    loopback: Arc<Loopback>,
 }
 
 impl Shared {
@@ -153,19 +171,25 @@ impl Shared {
         let wake = wake_core(handle);
         let (spawner, timers) = (Spawner::new(wake.clone()), Rc::new(Timers::new(wake.clone())));
         // Listens before the hub looks, so that no commit falls in between.
-        self.storage.add_listener(Arc::new(CommitWaker(wake)));
+        self.storage.add_listener(Arc::new(CommitWaker(wake.clone())));
         let hub = Hub::new(self.storage.clone());
         let core =
             CoreContext::new(handle.index(), self.storage.clone(), hub, spawner.clone(), timers.clone());
+        let director = Director { table: self.table.clone(), metrics: self.chain.metrics.clone() };
         let site = Site {
             core,
-            chain: default_build_handler_chain(&self.chain, Director(self.table.clone())),
+            chain: default_build_handler_chain(&self.chain, director.clone()),
+            director,
             uploads: self.uploads.clone(),
             request_timeout: self.chain.request_timeout,
             nobody: UserInfo::anonymous(),
             draining: false.into(),
         };
-        ServerApp::new(Rc::new(site), spawner, timers)
+        let loopback = (handle.index() == 0).then(|| {
+            self.loopback.answered_by(wake);
+            self.loopback.clone()
+        });
+        ServerApp::new(Rc::new(site), spawner, timers, loopback)
     }
 }
 

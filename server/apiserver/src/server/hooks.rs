@@ -1,13 +1,11 @@
 //! Post-start and pre-shutdown hooks. Each post-start hook is a health check by its name.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use ringbolt_storage::storage::Storage;
 
 use super::lifecycle_signals::LifecycleSignals;
+use crate::{healthz::Done, serving::loopback::Loopback};
 
 /// What a hook works with.
 #[derive(Clone)]
@@ -16,6 +14,8 @@ pub struct HookContext {
     pub storage: Arc<dyn Storage>,
     /// The server's life: a hook that goes on ends with [`LifecycleSignals::shutdown_initiated`].
     pub signals: Arc<LifecycleSignals>,
+    /// Requests to the server itself.
+    pub loopback: Arc<Loopback>,
 }
 
 /// Runs once, on a thread of its own. An error ends the server.
@@ -26,7 +26,7 @@ pub struct PostStartHook {
     /// Name, as `poststarthook/NAME` shows it.
     pub name: &'static str,
     /// Whether it has run.
-    pub done: Arc<AtomicBool>,
+    pub done: Done,
     run: HookFunc,
 }
 
@@ -62,7 +62,7 @@ impl Hooks {
         if self.post_start.iter().any(|hook| hook.name == name) {
             return Err(DuplicateHook(name));
         }
-        self.post_start.push(PostStartHook { name, done: Arc::default(), run });
+        self.post_start.push(PostStartHook { name, done: Done::new(), run });
         Ok(())
     }
 
@@ -76,7 +76,7 @@ impl Hooks {
     }
 
     /// Name and state of every post-start hook: the health checks.
-    pub fn checks(&self) -> impl Iterator<Item = (&'static str, Arc<AtomicBool>)> {
+    pub fn checks(&self) -> impl Iterator<Item = (&'static str, Done)> {
         self.post_start.iter().map(|hook| (hook.name, hook.done.clone()))
     }
 
@@ -90,7 +90,7 @@ impl Hooks {
             let (context, failed) = (context.clone(), failed.clone());
             std::thread::Builder::new().name(format!("hook-{name}").chars().take(15).collect()).spawn(
                 move || match run(&context) {
-                    Ok(()) => done.store(true, Ordering::SeqCst),
+                    Ok(()) => done.set(),
                     Err(why) => failed(name, why),
                 },
             )?;

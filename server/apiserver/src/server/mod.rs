@@ -5,8 +5,10 @@ pub mod cores;
 pub mod delegation;
 pub mod director;
 pub mod generic_api_server;
+pub mod health;
 pub mod hooks;
 pub mod lifecycle_signals;
+pub mod monitor;
 
 pub use self::{
     config::{CompletedConfig, Config, InsecureBench, SecureServing},

@@ -15,6 +15,7 @@ use rustls_pki_types::CertificateDer;
 use super::{
     connection::{Connection, Protocol, Wants},
     exchanges::Exchanges,
+    loopback::Loopback,
     site::Site,
     tasks::{Spawner, Timers, WakeCore},
 };
@@ -25,6 +26,8 @@ pub struct ServerApp {
     site: Rc<Site>,
     spawner: Spawner,
     timers: Rc<Timers>,
+    /// Requests of the server itself; on the core that answers them.
+    loopback: Option<Arc<Loopback>>,
     hub_checked: Instant,
 }
 
@@ -64,8 +67,13 @@ impl Output for Queue<'_> {
 
 impl ServerApp {
     /// The application of a core.
-    pub fn new(site: Rc<Site>, spawner: Spawner, timers: Rc<Timers>) -> Self {
-        ServerApp { site, spawner, timers, hub_checked: Instant::now() }
+    pub fn new(
+        site: Rc<Site>,
+        spawner: Spawner,
+        timers: Rc<Timers>,
+        loopback: Option<Arc<Loopback>>,
+    ) -> Self {
+        ServerApp { site, spawner, timers, loopback, hub_checked: Instant::now() }
     }
 
     /// Sets timers and reading as the connection wants them.
@@ -189,6 +197,9 @@ impl App for ServerApp {
         if has_watchers && now.saturating_duration_since(self.hub_checked) >= HUB_CHECK {
             self.hub_checked = now;
             hub.expire();
+        }
+        if let Some(loopback) = &self.loopback {
+            loopback.run(&self.site);
         }
         self.timers.fire(now);
         self.spawner.run();

@@ -81,6 +81,9 @@ pub fn send(
     }
     match extent {
         Extent::Whole => {
+            if let Some(monitored) = state.monitored.borrow_mut().take() {
+                monitored.answered(response.status, response.body.len() as u64);
+            }
             responder.respond(stream, response.status, headers.as_slice(), response.body.parts());
         }
         Extent::Head => responder.start(stream, response.status, headers.as_slice()),

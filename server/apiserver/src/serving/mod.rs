@@ -5,6 +5,7 @@ pub mod clock;
 pub mod connection;
 pub mod exchanges;
 pub mod headers;
+pub mod loopback;
 pub mod site;
 pub mod tasks;
 pub mod uploads;

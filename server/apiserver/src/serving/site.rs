@@ -3,7 +3,7 @@
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use super::uploads::Uploads;
-use crate::{authentication::UserInfo, core::CoreContext, filters::Handler};
+use crate::{authentication::UserInfo, core::CoreContext, filters::Handler, server::director::Director};
 
 /// The place a connection lives in.
 pub struct Site {
@@ -11,6 +11,8 @@ pub struct Site {
     pub core: CoreContext,
     /// The whole chain, its type erased once.
     pub chain: Rc<dyn Handler>,
+    /// The end of the chain alone, for requests of the server itself.
+    pub director: Director,
     /// Memory of bodies on their way in, shared by all cores.
     pub uploads: Arc<Uploads>,
     /// `--request-timeout`: how long a body may take.

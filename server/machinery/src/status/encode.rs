@@ -10,7 +10,12 @@ impl Status {
     /// Appends the status as compact JSON, without the newline that ends an answer.
     pub fn encode_json(&self, out: &mut Vec<u8>) {
         let mut text = String::with_capacity(160 + self.message.len());
-        text.push_str("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"");
+        text.push_str("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
+        if !self.continue_token.is_empty() {
+            text.push_str("\"continue\":");
+            write_json_string(&self.continue_token, &mut text);
+        }
+        text.push_str("},\"status\":\"");
         text.push_str(self.outcome());
         text.push('"');
         member(&mut text, "message", &self.message);
@@ -45,9 +50,9 @@ impl Status {
     /// Appends the bare protobuf message, as it stands inside a watch event.
     pub fn encode_protobuf_message(&self, out: &mut Vec<u8>) {
         let mut list_meta = Vec::with_capacity(8);
-        for number in 1..=3 {
-            bytes_field(&mut list_meta, number, b"");
-        }
+        bytes_field(&mut list_meta, 1, b"");
+        bytes_field(&mut list_meta, 2, b"");
+        bytes_field(&mut list_meta, 3, self.continue_token.as_bytes());
         bytes_field(out, 1, &list_meta);
         bytes_field(out, 2, self.outcome().as_bytes());
         bytes_field(out, 3, self.message.as_bytes());

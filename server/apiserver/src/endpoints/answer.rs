@@ -1,0 +1,249 @@
+//! How an answer goes out: negotiated format and form, objects, lists' frames, and Status errors.
+
+use std::num::IntErrorKind;
+
+use bytes::Bytes;
+use ringbolt_machinery::{
+    field::{ErrorKind, FieldError, quote},
+    status::{Details, Reason, Status},
+    yaml,
+};
+use ringbolt_protocol::{
+    media_type::{self, Convert, Endpoint, Format, MediaType, NotAcceptable},
+    query::{OptionProblem, ProblemKind},
+    request_info::Verb,
+};
+use ringbolt_storage::object::Object;
+
+use super::{
+    render::{Form, Render},
+    resource::ResourceStore,
+};
+use crate::{
+    core::CoreContext,
+    request::Request,
+    response::{Body, JSON, Outcome, PROTOBUF, Response, YAML},
+    response_writers::indent,
+};
+
+static NEWLINE: &[u8] = b"\n";
+
+/// What the client wants to read.
+#[derive(Clone)]
+pub(crate) struct Answer {
+    pub(crate) core: CoreContext,
+    pub(crate) media: MediaType,
+    pub(crate) form: Form,
+}
+
+impl Answer {
+    /// Negotiates; 406 where nothing fits.
+    pub(crate) fn negotiate(store: &ResourceStore, request: &Request<'_>) -> Result<Self, Status> {
+        let collection = matches!(request.info.verb, Verb::List | Verb::Watch);
+        let accept = request.head.header("accept");
+        let query = request.head.query();
+        let agent = request.head.header("user-agent").unwrap_or_default();
+        let endpoint = Endpoint::Resource { collection };
+        let media = media_type::negotiate(accept, query, agent, endpoint).map_err(not_acceptable)?;
+        let media = match media.convert {
+            // Tables are not rendered yet: the next acceptable form serves, as it does with older servers.
+            Some(Convert::Table(_)) => without_tables(accept.unwrap_or_default(), query, agent, endpoint)?,
+            _ => media,
+        };
+        let form = match media.convert {
+            None => Form::Object,
+            Some(Convert::PartialObjectMetadata(v)) if !collection => Form::Partial(v),
+            Some(Convert::PartialObjectMetadata(v)) if request.info.verb == Verb::Watch => Form::Partial(v),
+            Some(Convert::PartialObjectMetadataList(v)) if request.info.verb == Verb::List => {
+                Form::Partial(v)
+            }
+            Some(_) => {
+                let message = format!(
+                    "you requested the {} as a form it cannot be turned into",
+                    if collection { format!("{}List", store.kind()) } else { store.kind().to_owned() }
+                );
+                return Err(Status::failure(406, Reason::NotAcceptable, message));
+            }
+        };
+        Ok(Answer { core: request.core.clone(), media, form })
+    }
+
+    /// The stored state of an object.
+    pub(crate) fn stored(&self, store: &ResourceStore, code: u16, object: &Object) -> Response {
+        self.render(store, code, &object.json, Some(object), &[])
+    }
+
+    /// An object in its stored form, which may not be stored (dry runs, deletes).
+    pub(crate) fn object(
+        &self,
+        store: &ResourceStore,
+        code: u16,
+        json: &Bytes,
+        warnings: &[String],
+    ) -> Response {
+        self.render(store, code, json, None, warnings)
+    }
+
+    fn render(
+        &self,
+        store: &ResourceStore,
+        code: u16,
+        json: &Bytes,
+        object: Option<&Object>,
+        warnings: &[String],
+    ) -> Response {
+        let render = Render { core: &self.core, store, form: self.form };
+        let mut response =
+            Response { status: code, content_type: content_type(self.media.format), ..Response::default() };
+        for warning in warnings {
+            response.headers.push(("warning", format!("299 - {}", quote(warning))));
+        }
+        match self.media.format {
+            Format::Protobuf => match render.protobuf(json, object) {
+                Ok(message) => {
+                    response.body = Body::one(render.envelope_head(message.len()));
+                    response.body.push(message);
+                    response.body.push(Bytes::from_static(super::render::ENVELOPE_TAIL));
+                }
+                Err(status) => return self.status(&status),
+            },
+            Format::Json if !self.media.pretty => match render.json(json) {
+                Ok((text, tail)) => {
+                    response.body = Body::one(render.head());
+                    response.body.push(text);
+                    response.body.push(tail);
+                    response.body.push(Bytes::from_static(NEWLINE));
+                }
+                Err(status) => return self.status(&status),
+            },
+            Format::Json | Format::Yaml => match render.json(json) {
+                Ok((text, tail)) => {
+                    let flat = [render.head().as_ref(), &text, &tail].concat();
+                    response.body = Body::one(self.text(&flat));
+                }
+                Err(status) => return self.status(&status),
+            },
+        }
+        response
+    }
+
+    /// Whole JSON text as YAML, or indented, or as it is.
+    pub(crate) fn text(&self, json: &[u8]) -> Vec<u8> {
+        match self.media.format {
+            Format::Yaml => {
+                let mut out = Vec::with_capacity(json.len());
+                // The text was encoded here, so it is valid; what could not be read would go out as it is.
+                if yaml::from_json(json, &mut out).is_err() {
+                    out = json.to_vec();
+                }
+                out
+            }
+            _ if self.media.pretty => {
+                let mut out = indent(json);
+                out.push(b'\n');
+                out
+            }
+            _ => [json, NEWLINE].concat(),
+        }
+    }
+
+    /// A Status in the negotiated format.
+    pub(crate) fn status(&self, status: &Status) -> Response {
+        let mut body = Vec::with_capacity(256);
+        match self.media.format {
+            Format::Protobuf => status.encode_protobuf(&mut body),
+            _ => {
+                status.encode_json(&mut body);
+                body = self.text(&body);
+            }
+        }
+        let code = if status.code == 0 { 200 } else { status.code };
+        let mut response = Response::new(code, content_type(self.media.format), body);
+        if let Some(details) = &status.details
+            && details.retry_after_seconds > 0
+        {
+            response.headers.push(("retry-after", details.retry_after_seconds.to_string()));
+        }
+        response
+    }
+}
+
+/// The content type of a format.
+pub(crate) fn content_type(format: Format) -> &'static str {
+    match format {
+        Format::Json => JSON,
+        Format::Yaml => YAML,
+        Format::Protobuf => PROTOBUF,
+    }
+}
+
+/// A failure before anything was negotiated, or of the negotiation itself.
+pub(crate) fn failed(request: &Request<'_>, status: &Status) -> Outcome {
+    let agent = request.head.header("user-agent").unwrap_or_default();
+    let media = media_type::error_media_type(request.head.header("accept"), request.head.query(), agent);
+    Outcome::Ready(Answer { core: request.core.clone(), media, form: Form::Object }.status(status))
+}
+
+fn not_acceptable(error: NotAcceptable) -> Status {
+    let mut status = Status::failure(406, Reason::NotAcceptable, error.message);
+    if error.details {
+        status.details = Some(Box::new(Details::default()));
+    }
+    status
+}
+
+/// The 406 of a watch in a format that cannot stream.
+pub(crate) fn stream_not_acceptable(error: NotAcceptable) -> Status {
+    not_acceptable(error)
+}
+
+fn without_tables(accept: &[u8], query: &str, agent: &[u8], endpoint: Endpoint) -> Result<MediaType, Status> {
+    let text = std::str::from_utf8(accept).unwrap_or("");
+    let rest: Vec<&str> = text.split(',').filter(|clause| !clause.contains("as=Table")).collect();
+    if rest.is_empty() {
+        let message = "only the following media types are accepted: application/json, application/yaml, \
+                       application/vnd.kubernetes.protobuf";
+        return Err(Status::failure(406, Reason::NotAcceptable, message));
+    }
+    media_type::negotiate(Some(rest.join(",").as_bytes()), query, agent, endpoint).map_err(not_acceptable)
+}
+
+/// 422 for options that validation refuses.
+pub(crate) fn check_options(kind: &str, problems: Vec<OptionProblem>) -> Result<(), Status> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let errors: Vec<FieldError> = problems
+        .into_iter()
+        .map(|p| FieldError {
+            kind: match p.kind {
+                ProblemKind::Required => ErrorKind::Required,
+                ProblemKind::Invalid => ErrorKind::Invalid,
+                ProblemKind::NotSupported => ErrorKind::NotSupported,
+                ProblemKind::Forbidden => ErrorKind::Forbidden,
+                ProblemKind::TooLong => ErrorKind::TooLong,
+            },
+            field: p.field.to_owned(),
+            bad_value: p.bad_value,
+            detail: p.detail,
+        })
+        .collect();
+    Err(Status::invalid("meta.k8s.io", kind, "", &errors))
+}
+
+/// A resource version from a query; the error is what follows `resourceVersion: `.
+pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
+    parse_u64(text).map_err(|why| format!("Invalid value: {}: {why}", quote(text)))
+}
+
+/// `strconv.ParseUint(text, 10, 64)` with its error text.
+pub(crate) fn parse_u64(text: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match text.parse::<u64>() {
+        Ok(n) if digits => Ok(n),
+        Err(e) if digits && *e.kind() == IntErrorKind::PosOverflow => {
+            Err(format!("strconv.ParseUint: parsing {}: value out of range", quote(text)))
+        }
+        _ => Err(format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text))),
+    }
+}

@@ -1,0 +1,91 @@
+//! Continue tokens of paged lists: base64url of `{"v":"meta.k8s.io/v1","rv":N,"start":"KEY\u0000"}`, as
+//! kube-apiserver makes them. The key is relative to the list's prefix.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use bumpalo::Bump;
+use ringbolt_machinery::json;
+
+/// Where a list goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ContinueToken {
+    /// Revision of the first page; negative for "the newest", from an inconsistent token.
+    pub(crate) revision: i64,
+    /// The key to start at, relative to the prefix.
+    pub(crate) start: String,
+}
+
+/// Makes the token for a list that stopped after `last` (a key relative to the prefix).
+pub(crate) fn encode(revision: i64, last: &str) -> String {
+    let mut text = format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":");
+    let mut quoted = Vec::new();
+    json::quote::write_string(&mut quoted, &format!("{last}\0"));
+    text.push_str(&String::from_utf8_lossy(&quoted));
+    text.push('}');
+    URL_SAFE_NO_PAD.encode(text)
+}
+
+/// Reads a token; the error is what follows `continue key is not valid: `.
+pub(crate) fn decode(token: &str) -> Result<ContinueToken, String> {
+    let bytes = decode_base64(token)?;
+    let arena = Bump::new();
+    let value = json::decode_untyped(&arena, &bytes).map_err(|e| e.to_string())?;
+    match value.str_at(&["v"]).unwrap_or("") {
+        "meta.k8s.io/v1" => {}
+        other => return Err(format!("server does not recognize this encoded version {other}")),
+    }
+    let revision = value.path(&["rv"]).and_then(|v| v.as_i64()).unwrap_or(0);
+    if revision == 0 {
+        return Err("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".to_owned());
+    }
+    let start = value.str_at(&["start"]).unwrap_or("");
+    if start.is_empty() {
+        return Err("encoded start key empty (version meta.k8s.io/v1)".to_owned());
+    }
+    // A key that leaves the prefix when cleaned as a path is not one of ours.
+    if start.split('/').any(|part| matches!(part, "." | "..")) {
+        return Err(start.to_owned());
+    }
+    Ok(ContinueToken { revision, start: start.to_owned() })
+}
+
+/// Go's `RawURLEncoding` ignores line ends and names the offset of the first byte it cannot use.
+fn decode_base64(token: &str) -> Result<Vec<u8>, String> {
+    let cleaned: String = token.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    if let Some(at) = token
+        .bytes()
+        .position(|b| !matches!(b, b'\r' | b'\n' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z'))
+    {
+        // Offsets are reported at the start of the quantum's bad byte.
+        return Err(format!("illegal base64 data at input byte {at}"));
+    }
+    URL_SAFE_NO_PAD.decode(&cleaned).map_err(|_| format!("illegal base64 data at input byte {}", token.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_round_trip() {
+        for (revision, key) in [(7, "default/a"), (i64::MAX, "x"), (-1, "ns/ü\"")] {
+            let token = decode(&encode(revision, key)).unwrap();
+            assert_eq!(token, ContinueToken { revision, start: format!("{key}\0") });
+        }
+    }
+
+    #[test]
+    fn bad_tokens_say_what_is_wrong() {
+        let check = |text: &str, want: &str| {
+            assert_eq!(decode(&URL_SAFE_NO_PAD.encode(text)).unwrap_err(), want, "{text}");
+        };
+        check("{}", "server does not recognize this encoded version ");
+        check(r#"{"v":"x"}"#, "server does not recognize this encoded version x");
+        check(
+            r#"{"v":"meta.k8s.io/v1","rv":0}"#,
+            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        );
+        check(r#"{"v":"meta.k8s.io/v1","rv":5}"#, "encoded start key empty (version meta.k8s.io/v1)");
+        check(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"../x"}"#, "../x");
+        assert_eq!(decode("***").unwrap_err(), "illegal base64 data at input byte 0");
+    }
+}

@@ -1,0 +1,169 @@
+//! POST: create an object.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ringbolt_machinery::{status::Status, validation, value::Value};
+use ringbolt_protocol::query::CreateOptions;
+use ringbolt_storage::{
+    api::{Precondition, Write, WriteError},
+    object::EncodedObject,
+};
+
+use super::{
+    answer::{self, Answer},
+    body::Body,
+    metadata,
+    resource::{Key, ResourceStore},
+    write,
+};
+use crate::{
+    authentication::UserInfo,
+    core::CoreContext,
+    limits::GENERATE_NAME_ATTEMPTS,
+    request::Request,
+    response::{Outcome, Response},
+};
+
+/// Everything a create needs beyond the request's borrow.
+struct Create {
+    store: Arc<ResourceStore>,
+    core: CoreContext,
+    user: UserInfo,
+    answer: Answer,
+    body: Body,
+    namespace: String,
+    dry_run: bool,
+}
+
+/// What one attempt comes to, before storage is asked.
+pub(crate) struct Prepared {
+    pub(crate) encoded: EncodedObject,
+    pub(crate) write: Write,
+    pub(crate) name: String,
+    pub(crate) generated: bool,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Handles a create.
+pub(crate) fn create(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
+    match plan(store, request) {
+        Ok(create) => Outcome::Task(Box::pin(create.run())),
+        Err(status) => answer::failed(request, &status),
+    }
+}
+
+fn plan(store: &Arc<ResourceStore>, request: &Request<'_>) -> Result<Create, Status> {
+    let answer = Answer::negotiate(store, request)?;
+    let options = CreateOptions::parse(request.head.query());
+    answer::check_options("CreateOptions", options.validate())?;
+    let body = Body::take(request, &options.field_validation)?;
+    Ok(Create {
+        store: store.clone(),
+        core: request.core.clone(),
+        user: request.user.clone(),
+        answer,
+        body,
+        namespace: store.namespace(&request.info).to_owned(),
+        dry_run: options.is_dry_run(),
+    })
+}
+
+impl Create {
+    async fn run(self) -> Response {
+        let mut warnings = Vec::new();
+        match self.attempts(&mut warnings).await {
+            Ok(json) => self.answer.object(&self.store, 201, &json, &warnings),
+            Err(status) => self.answer.status(&status),
+        }
+    }
+
+    /// Tries generated names until one is free; the name a client gave is tried once.
+    async fn attempts(&self, warnings: &mut Vec<String>) -> Result<Bytes, Status> {
+        let mut last = String::new();
+        for _ in 0..GENERATE_NAME_ATTEMPTS {
+            let prepared = self.core.with_arena(|arena| {
+                let mut object = self.body.decode(&self.store, arena)?;
+                metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
+                prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)
+            })?;
+            warnings.clear();
+            warnings.append(&mut self.body.warnings.borrow_mut());
+            warnings.extend(prepared.warnings);
+            if self.dry_run {
+                let taken = Key::new(&self.namespace, &prepared.name)
+                    .and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
+                if taken.is_none() {
+                    return Ok(prepared.encoded.json);
+                }
+            } else {
+                match self.core.storage.submit(prepared.write).await {
+                    Ok(object) => return Ok(object.json.clone()),
+                    Err(WriteError::Precondition(_)) => {}
+                    Err(error) => {
+                        return Err(write::status(&self.store, &self.namespace, &prepared.name, error));
+                    }
+                }
+            }
+            last = prepared.name;
+            if !prepared.generated {
+                return Err(Status::already_exists(self.store.group(), self.store.resource(), &last));
+            }
+        }
+        Err(Status::generate_name_conflict(self.store.group(), self.store.resource(), &last, 1))
+    }
+}
+
+/// Takes a decoded object through everything that comes before storage: system metadata, strategy, validation.
+pub(crate) fn prepare<'a>(
+    store: &ResourceStore,
+    core: &CoreContext,
+    user: &UserInfo,
+    namespace: &str,
+    arena: &'a bumpalo::Bump,
+    object: &mut Value<'a>,
+) -> Result<Prepared, Status> {
+    let generated =
+        metadata::text(object, "name").is_empty() && !metadata::text(object, "generateName").is_empty();
+    check_namespace(store, core, namespace, metadata::text(object, "name"))?;
+    if metadata::text(object, "resourceVersion").parse::<u64>().is_ok_and(|v| v != 0) {
+        return Err(Status::unknown_error("resourceVersion should not be set on objects to be created"));
+    }
+    metadata::before_create(core, arena, store, object);
+    let strategy = store.served.strategy;
+    strategy.prepare_for_create(arena, object);
+    strategy.set_requester(arena, object, user);
+    let mut errors = validation::validate_object_meta(
+        object,
+        store.served.facts.namespaced,
+        &|name, prefix| strategy.name_errors(name, prefix),
+        "metadata",
+    );
+    errors.extend(strategy.validate(object));
+    let name = metadata::text(object, "name").to_owned();
+    if !errors.is_empty() {
+        return Err(Status::invalid(store.group(), store.kind(), &name, &errors));
+    }
+    let warnings = strategy.warnings(object, None);
+    let encoded = write::encode(store, object);
+    let write = write::put(store, object, encoded.clone(), Precondition::Absent);
+    Ok(Prepared { encoded, write, name, generated, warnings })
+}
+
+/// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of
+/// validation. What counts is the sequencer's check.
+fn check_namespace(
+    store: &ResourceStore,
+    core: &CoreContext,
+    namespace: &str,
+    name: &str,
+) -> Result<(), Status> {
+    if !store.served.facts.namespaced {
+        return Ok(());
+    }
+    match core.storage.get(store.namespaces, namespace) {
+        None => Err(Status::not_found("", "namespaces", namespace)),
+        Some(ns) if ns.attributes.terminating => Err(write::namespace_terminating(store, namespace, name)),
+        Some(_) => Ok(()),
+    }
+}

@@ -1,0 +1,246 @@
+//! DELETE: remove an object, at once or by marking it where grace or finalizers hold it.
+
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use bytes::Bytes;
+use ringbolt_machinery::{json, status::Status, value::Value};
+use ringbolt_storage::{
+    api::{Precondition, Write, WriteError},
+    object::Object,
+};
+
+use super::{
+    answer::{self, Answer},
+    delete_options::{DeleteOptions, Propagation},
+    identity::rfc3339,
+    metadata,
+    resource::{Key, ResourceStore},
+    write,
+};
+use crate::{
+    core::CoreContext,
+    limits::UPDATE_ATTEMPTS,
+    request::Request,
+    response::{Outcome, Response},
+};
+
+/// Finalizer of a delete that waits for the dependents.
+const FOREGROUND: &str = "foregroundDeletion";
+/// Finalizer of a delete that sets the dependents free.
+const ORPHAN: &str = "orphan";
+
+/// A delete of one object, also each of a deletecollection.
+pub(crate) struct Delete {
+    pub(crate) store: Arc<ResourceStore>,
+    pub(crate) core: CoreContext,
+    pub(crate) options: DeleteOptions,
+}
+
+/// What a delete came to.
+pub(crate) enum Deleted {
+    /// It is gone; its last state and uid.
+    Gone { last: Bytes, uid: String },
+    /// It is marked and stays for now.
+    Marked(Bytes),
+}
+
+enum Step {
+    Done(Deleted),
+    Write(Write, Deleted),
+}
+
+/// Handles a DELETE of one object.
+pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
+    let plan = || -> Result<(Answer, Delete), Status> {
+        let answer = Answer::negotiate(store, request)?;
+        let options = DeleteOptions::take(store.schema, request)?;
+        Ok((answer, Delete { store: store.clone(), core: request.core.clone(), options }))
+    };
+    let (answer, delete) = match plan() {
+        Ok(plan) => plan,
+        Err(status) => return answer::failed(request, &status),
+    };
+    let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
+    Outcome::Task(Box::pin(async move {
+        match delete.run(&namespace, &name).await {
+            Ok(deleted) => delete.respond(&answer, &name, deleted),
+            Err(status) => answer.status(&status),
+        }
+    }))
+}
+
+impl Delete {
+    fn respond(&self, answer: &Answer, name: &str, deleted: Deleted) -> Response {
+        let store = &self.store;
+        match deleted {
+            Deleted::Marked(json) => answer.object(store, 200, &json, &[]),
+            Deleted::Gone { last, .. } if store.served.strategy.returns_deleted_object() => {
+                answer.object(store, 200, &last, &[])
+            }
+            Deleted::Gone { uid, .. } => {
+                answer.status(&Status::deleted(store.group(), store.resource(), name, &uid))
+            }
+        }
+    }
+
+    /// Deletes one object, trying again while others write to it.
+    pub(crate) async fn run(&self, namespace: &str, name: &str) -> Result<Deleted, Status> {
+        let store = &*self.store;
+        if let Some(status) = store.served.strategy.check_delete(name) {
+            return Err(status);
+        }
+        let Some(key) = Key::new(namespace, name) else { return Err(store.not_found(name)) };
+        let mut stored = self.core.storage.get(store.stored(), key.as_str());
+        for _ in 0..UPDATE_ATTEMPTS {
+            let Some(object) = &stored else { return Err(store.not_found(name)) };
+            let step = self.core.with_arena(|arena| self.step(arena, object, name))?;
+            let (write, deleted) = match step {
+                Step::Done(deleted) => return Ok(deleted),
+                Step::Write(_, deleted) if self.options.dry_run => return Ok(deleted),
+                Step::Write(write, deleted) => (write, deleted),
+            };
+            match self.core.storage.submit(write).await {
+                Ok(object) => {
+                    return Ok(match deleted {
+                        Deleted::Gone { uid, .. } => Deleted::Gone { last: object.json.clone(), uid },
+                        Deleted::Marked(_) => Deleted::Marked(object.json.clone()),
+                    });
+                }
+                Err(WriteError::Precondition(now)) => stored = now,
+                Err(error) => return Err(write::status(store, namespace, name, error)),
+            }
+        }
+        Err(Status::modified(store.group(), store.resource(), name))
+    }
+
+    fn step(&self, arena: &Bump, stored: &Object, name: &str) -> Result<Step, Status> {
+        let store = &*self.store;
+        let strategy = store.served.strategy;
+        let mut object = json::decode_stored(arena, store.schema, store.served.stored_type, &stored.json)
+            .map_err(|e| Status::internal_error(e.to_string()))?;
+        let uid = metadata::text(&object, "uid").to_owned();
+        self.check_preconditions(name, &uid, stored.revision)?;
+
+        let finalizers = metadata::finalizers(&object);
+        let wanted = self.finalizers(&finalizers);
+        let finalizers_change = wanted != finalizers;
+        let grace = strategy.grace(&object, self.options.grace_period_seconds);
+        let terminating = metadata::is_terminating(&object);
+        let pending = object.path(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
+        let held = !wanted.is_empty() || strategy.holds_deletion(&object);
+
+        // How long the object may stay: grace that was given before is only ever shortened.
+        let seconds = grace.map_or(0, |g| g.seconds);
+        let waits = match (grace, terminating, pending) {
+            (None, ..) => false,
+            (Some(_), true, Some(left)) => seconds > 0 && left > 0,
+            (Some(_), ..) => seconds > 0,
+        };
+        let mut changed = finalizers_change;
+        if terminating {
+            if let (Some(_), Some(left)) = (grace, pending)
+                && seconds < left
+            {
+                shorten(arena, &mut object, seconds, left);
+                changed = true;
+            }
+        } else if grace.is_some() || held {
+            let seconds =
+                if strategy.holds_deletion(&object) && grace.is_none() { None } else { Some(seconds) };
+            mark(arena, &mut object, seconds);
+            strategy.begin_deletion(arena, &mut object);
+            changed = true;
+        }
+        if finalizers_change {
+            metadata::set_finalizers(arena, &mut object, &wanted);
+        }
+        if held || waits {
+            if !changed {
+                return Ok(Step::Done(Deleted::Marked(stored.json.clone())));
+            }
+            let encoded = write::encode(store, &object);
+            let json = write::with_version(&encoded, stored.revision);
+            let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
+            return Ok(Step::Write(write, Deleted::Marked(json)));
+        }
+        let last = changed.then(|| write::encode(store, &object));
+        let json =
+            last.as_ref().map_or_else(|| stored.json.clone(), |e| write::with_version(e, stored.revision));
+        Ok(Step::Write(write::remove(store, stored, last), Deleted::Gone { last: json, uid }))
+    }
+
+    fn check_preconditions(&self, name: &str, uid: &str, revision: u64) -> Result<(), Status> {
+        let store = &*self.store;
+        if let Some(want) = &self.options.precondition_uid
+            && want != uid
+        {
+            let why = format!(
+                "the UID in the precondition ({want}) does not match the UID in record ({uid}). The object might \
+                 have been deleted and then recreated"
+            );
+            return Err(Status::conflict(store.group(), store.kind(), name, &why));
+        }
+        if let Some(want) = &self.options.precondition_resource_version
+            && *want != revision.to_string()
+        {
+            let why = format!(
+                "the ResourceVersion in the precondition ({want}) does not match the ResourceVersion in record \
+                 ({revision}). The object might have been modified"
+            );
+            return Err(Status::conflict(store.group(), store.kind(), name, &why));
+        }
+        Ok(())
+    }
+
+    /// The finalizers a delete leaves, by propagation policy: at most one of the two that the garbage collector
+    /// works off. What the options leave open, the object's own finalizers decide, then the strategy.
+    fn finalizers<'f>(&self, current: &[&'f str]) -> Vec<&'f str> {
+        let has = |name: &str| current.contains(&name);
+        let (orphan, foreground) = match self.options.propagation {
+            Some(Propagation::Orphan) => (true, false),
+            Some(Propagation::Foreground) => (false, true),
+            Some(Propagation::Background) => (false, false),
+            None if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), has(FOREGROUND)),
+            None => (self.store.served.strategy.orphans_by_default(), false),
+        };
+        let mut wanted: Vec<&'f str> =
+            current.iter().copied().filter(|f| !matches!(*f, ORPHAN | FOREGROUND)).collect();
+        if orphan {
+            wanted.push(ORPHAN);
+        }
+        if foreground {
+            wanted.push(FOREGROUND);
+        }
+        // The order of those that stay does not change.
+        if wanted.len() == current.len() && current.iter().all(|f| wanted.contains(f)) {
+            return current.to_vec();
+        }
+        wanted
+    }
+}
+
+/// Sets the deletion's time: now and the grace on top.
+fn mark<'a>(arena: &'a Bump, object: &mut Value<'a>, seconds: Option<i64>) {
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds.unwrap_or(0));
+    let generation = object.path(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
+    let meta = metadata::of(arena, object);
+    meta.insert("deletionTimestamp", Value::String(arena.alloc_str(&rfc3339(at))));
+    if let Some(seconds) = seconds {
+        meta.insert("deletionGracePeriodSeconds", Value::Int(seconds));
+    }
+    // A deletion is a change that controllers must see; objects that count no generations keep none.
+    if generation > 0 {
+        meta.insert("generation", Value::Int(generation + 1));
+    }
+}
+
+/// Shortens the grace of a deletion that is under way from `before` to `seconds`.
+fn shorten<'a>(arena: &'a Bump, object: &mut Value<'a>, seconds: i64, before: i64) {
+    let now = jiff::Timestamp::now();
+    let ends = metadata::text(object, "deletionTimestamp").parse::<jiff::Timestamp>().unwrap_or(now);
+    let at = (ends - jiff::SignedDuration::from_secs(before - seconds)).max(now);
+    let meta = metadata::of(arena, object);
+    meta.insert("deletionTimestamp", Value::String(arena.alloc_str(&rfc3339(at))));
+    meta.insert("deletionGracePeriodSeconds", Value::Int(seconds));
+}

@@ -1,0 +1,46 @@
+//! DELETE of a collection: every selected object, one after the other; answers the list of them.
+
+use std::sync::Arc;
+
+use ringbolt_machinery::status::{Reason, Status};
+
+use super::{
+    answer::{self, Answer},
+    delete::Delete,
+    delete_options::DeleteOptions,
+    list::{List, parse_options},
+    resource::ResourceStore,
+};
+use crate::{request::Request, response::Outcome};
+
+/// Handles a deletecollection.
+pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
+    let plan = || -> Result<(Answer, List, Delete), Status> {
+        let answer = Answer::negotiate(store, request)?;
+        let options = parse_options(request)?;
+        let delete_options = DeleteOptions::take(store.schema, request)?;
+        answer::check_options("ListOptions", options.validate())?;
+        let list = List::new(store, request, options)?;
+        let delete = Delete { store: store.clone(), core: request.core.clone(), options: delete_options };
+        Ok((answer, list, delete))
+    };
+    let (answer, list, delete) = match plan() {
+        Ok(plan) => plan,
+        Err(status) => return answer::failed(request, &status),
+    };
+    Outcome::Task(Box::pin(async move {
+        let page = match list.page() {
+            Ok(page) => page,
+            Err(status) => return answer.status(&status),
+        };
+        for object in &page.items {
+            match delete.run(object.namespace(), object.name()).await {
+                Ok(_) => {}
+                // Somebody else was quicker.
+                Err(status) if status.reason == Reason::NotFound => {}
+                Err(status) => return answer.status(&status),
+            }
+        }
+        answer.flat_list(&list.store, page)
+    }))
+}

@@ -1,0 +1,90 @@
+//! GET of one object: the stored bytes, with the served version in front. Never waits, unless a version is asked
+//! for that is not there yet.
+
+use std::{sync::Arc, time::Duration};
+
+use ringbolt_machinery::status::Status;
+use ringbolt_protocol::query;
+
+use super::{
+    answer::{self, Answer},
+    resource::{Key, ResourceStore},
+};
+use crate::{core::CoreContext, limits::FUTURE_VERSION_WAIT, request::Request, response::Outcome};
+
+/// Handles a GET.
+pub(crate) fn get(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
+    let answer = match Answer::negotiate(store, request) {
+        Ok(answer) => answer,
+        Err(status) => return answer::failed(request, &status),
+    };
+    if let Some(detail) = invalid_name(request.info.name) {
+        let message = format!(
+            "Name parameter invalid: {}: {detail}",
+            ringbolt_machinery::field::quote(request.info.name)
+        );
+        return Outcome::Ready(answer.status(&Status::bad_request(message)));
+    }
+    let version = match query::get(request.head.query(), "resourceVersion").as_deref() {
+        None | Some("" | "0") => 0,
+        Some(text) => match answer::parse_version(text) {
+            Ok(version) => version,
+            // GET and LIST differ here: a version that is no number is 500 without a reason.
+            Err(why) => {
+                let message = format!("resourceVersion: {why}");
+                return Outcome::Ready(answer.status(&Status::unknown_error(message)));
+            }
+        },
+    };
+    if version > request.core.storage.revision() {
+        let (store, core) = (store.clone(), request.core.clone());
+        let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
+        return Outcome::Task(Box::pin(async move {
+            match wait_for(&core, version).await {
+                Ok(()) => lookup(&store, &core, &answer, &namespace, &name),
+                Err(status) => answer.status(&status),
+            }
+        }));
+    }
+    Outcome::Ready(lookup(store, request.core, &answer, store.namespace(&request.info), request.info.name))
+}
+
+fn lookup(
+    store: &ResourceStore,
+    core: &CoreContext,
+    answer: &Answer,
+    namespace: &str,
+    name: &str,
+) -> crate::response::Response {
+    let found = Key::new(namespace, name).and_then(|key| core.storage.get(store.stored(), key.as_str()));
+    match found {
+        Some(object) => answer.stored(store, 200, &object),
+        None => answer.status(&store.not_found(name)),
+    }
+}
+
+/// Path segments that cannot name an object.
+fn invalid_name(name: &str) -> Option<&'static str> {
+    match name {
+        "." => Some("may not be '.'"),
+        ".." => Some("may not be '..'"),
+        _ if name.contains('%') => Some("may not contain '%'"),
+        _ => None,
+    }
+}
+
+/// Waits for a revision that is not committed yet, up to [`FUTURE_VERSION_WAIT`].
+pub(crate) async fn wait_for(core: &CoreContext, version: u64) -> Result<(), Status> {
+    let end = core.now() + FUTURE_VERSION_WAIT;
+    loop {
+        let current = core.storage.revision();
+        if current >= version {
+            return Ok(());
+        }
+        let now = core.now();
+        if now >= end {
+            return Err(Status::too_large_resource_version(version, current, 1));
+        }
+        core.sleep_until(end.min(now + Duration::from_millis(20))).await;
+    }
+}

@@ -1,0 +1,355 @@
+//! LIST: a page or the whole of a resource at one revision, from a snapshot.
+
+use std::{collections::VecDeque, sync::Arc, task::Waker};
+
+use bytes::Bytes;
+use ringbolt_machinery::{protobuf, status::Status};
+use ringbolt_protocol::{media_type::Format, query::ListOptions};
+use ringbolt_storage::{api::RevisionError, object::Object, snapshot::Snapshot};
+
+use super::{
+    answer::{self, Answer},
+    continue_token,
+    get::wait_for,
+    render::Render,
+    resource::ResourceStore,
+    select::Selection,
+};
+use crate::{
+    core::CoreContext,
+    limits::LIST_INLINE_BYTES,
+    request::Request,
+    response::{Outcome, Response, StreamSource, StreamState},
+};
+
+/// Which state of the resource a list shows.
+enum At {
+    /// The newest.
+    Newest,
+    /// The newest once this revision is there.
+    NotOlderThan(u64),
+    /// Right after this revision.
+    Exact(u64),
+    /// As a continue token says; from where, and whether the newest state is asked for.
+    Continue { revision: Option<u64>, after: String },
+}
+
+/// A list's question.
+pub(crate) struct List {
+    pub(crate) store: Arc<ResourceStore>,
+    pub(crate) core: CoreContext,
+    pub(crate) selection: Selection,
+    limit: usize,
+    at: At,
+}
+
+/// A list's answer.
+pub(crate) struct Page {
+    pub(crate) revision: u64,
+    pub(crate) items: Vec<Arc<Object>>,
+    pub(crate) continue_token: String,
+    pub(crate) remaining: Option<u64>,
+}
+
+/// Handles a LIST.
+pub(crate) fn list(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
+    let plan = || -> Result<(Answer, List), Status> {
+        let answer = Answer::negotiate(store, request)?;
+        let options = parse_options(request)?;
+        answer::check_options("ListOptions", options.validate())?;
+        Ok((answer, List::new(store, request, options)?))
+    };
+    let (answer, list) = match plan() {
+        Ok(plan) => plan,
+        Err(status) => return answer::failed(request, &status),
+    };
+    if let Some(version) = list.waits_for() {
+        return Outcome::Task(Box::pin(async move {
+            match wait_for(&list.core, version).await.and_then(|()| list.page()) {
+                Ok(page) => answer.flat_list(&list.store, page),
+                Err(status) => answer.status(&status),
+            }
+        }));
+    }
+    match list.page() {
+        Ok(page) => answer.list(&list.store, page),
+        Err(status) => Outcome::Ready(answer.status(&status)),
+    }
+}
+
+/// The options of a list or watch; 400 where they do not parse.
+pub(crate) fn parse_options<'q>(request: &Request<'q>) -> Result<ListOptions<'q>, Status> {
+    ListOptions::parse(request.head.query()).map_err(|e| Status::bad_request(e.0))
+}
+
+impl List {
+    pub(crate) fn new(
+        store: &Arc<ResourceStore>,
+        request: &Request<'_>,
+        options: ListOptions<'_>,
+    ) -> Result<Self, Status> {
+        let info = &request.info;
+        let at = state_asked_for(&options)?;
+        let limit = usize::try_from(options.limit).unwrap_or(0);
+        // The newest state from memory ignores a limit, as the watch cache does.
+        let limit = if options.resource_version == "0" && matches!(at, At::Newest) { 0 } else { limit };
+        let selection =
+            Selection::new(store, store.namespace(info), "", options.label_selector, options.field_selector)?;
+        Ok(List { store: store.clone(), core: request.core.clone(), selection, limit, at })
+    }
+
+    /// The revision that must be committed first.
+    fn waits_for(&self) -> Option<u64> {
+        let wanted = match &self.at {
+            At::NotOlderThan(v) | At::Exact(v) | At::Continue { revision: Some(v), .. } => *v,
+            At::Newest | At::Continue { .. } => 0,
+        };
+        (wanted > self.core.storage.revision()).then_some(wanted)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, Status> {
+        let storage = &self.core.storage;
+        let stored = self.store.stored();
+        match &self.at {
+            At::Newest | At::NotOlderThan(_) | At::Continue { revision: None, .. } => {
+                Ok(storage.snapshot(stored))
+            }
+            At::Exact(revision) => storage.snapshot_at(stored, *revision).map_err(too_old),
+            At::Continue { revision: Some(revision), after } => {
+                storage.snapshot_at(stored, *revision).map_err(|error| match error {
+                    RevisionError::Compacted { .. } => token_too_old(after),
+                    other => too_old(other),
+                })
+            }
+        }
+    }
+
+    /// Collects the page. Reads memory only.
+    pub(crate) fn page(&self) -> Result<Page, Status> {
+        let snapshot = self.snapshot()?;
+        let selection = &self.selection;
+        let after = match &self.at {
+            At::Continue { after, .. } => Some(format!("{}{after}", selection.prefix)),
+            _ => None,
+        };
+        let after = after.as_deref().map(|a| a.trim_end_matches('\0'));
+        let mut items: Vec<Arc<Object>> = Vec::new();
+        let mut more = false;
+        if let (Some(name), None, false) = (&selection.name, after, selection.namespace.is_empty())
+            && let Some(object) = snapshot.get(&format!("{}{name}", selection.prefix))
+        {
+            // One name in one namespace is a look-up, not a walk.
+            if selection.matches(object) {
+                items.push(object.clone());
+            }
+        } else {
+            for object in snapshot.range(&selection.prefix, after) {
+                if !selection.is_plain() && !selection.matches(object) {
+                    continue;
+                }
+                if self.limit > 0 && items.len() == self.limit {
+                    more = true;
+                    break;
+                }
+                items.push(object.clone());
+            }
+        }
+        let mut page =
+            Page { revision: snapshot.revision(), items, continue_token: String::new(), remaining: None };
+        if let (true, Some(last)) = (more, page.items.last()) {
+            let relative = &last.key[selection.prefix.len()..];
+            page.continue_token = continue_token::encode(page.revision as i64, relative);
+            if selection.is_plain() {
+                page.remaining = Some(snapshot.count_after(&selection.prefix, &last.key) as u64);
+            }
+            self.core.storage.pin(&snapshot);
+        }
+        Ok(page)
+    }
+}
+
+fn state_asked_for(options: &ListOptions<'_>) -> Result<At, Status> {
+    let version = match options.resource_version.as_ref() {
+        "" => 0,
+        text => answer::parse_version(text).map_err(|why| {
+            Status::bad_request(format!("invalid resource version: resourceVersion: {why}"))
+        })?,
+    };
+    if !options.continue_token.is_empty() {
+        let token = continue_token::decode(&options.continue_token).map_err(|why| {
+            Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        })?;
+        if version != 0 {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(Status::bad_request(why));
+        }
+        return Ok(At::Continue { revision: u64::try_from(token.revision).ok(), after: token.start });
+    }
+    Ok(match (version, options.resource_version_match.as_ref()) {
+        (0, _) => At::Newest,
+        (version, "Exact") => At::Exact(version),
+        // A page at a version that was read is that version: what clients wrote before there was a match.
+        (version, "") if options.limit > 0 && version > 0 => At::Exact(version),
+        (version, _) => At::NotOlderThan(version),
+    })
+}
+
+fn too_old(error: RevisionError) -> Status {
+    match error {
+        RevisionError::Compacted { .. } => {
+            Status::expired("The resourceVersion for the provided list is too old.")
+        }
+        RevisionError::Future { current } => Status::too_large_resource_version(current + 1, current, 1),
+    }
+}
+
+/// 410 of a continue token whose state is gone, with a token that goes on in the newest state instead.
+fn token_too_old(after: &str) -> Status {
+    let mut status = Status::expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+         without the continue parameter, or use the continue token in this response to retrieve the remainder of \
+         the results. Continuing with the provided token results in an inconsistent list - objects that were \
+         created, modified, or deleted between the time the first chunk was returned and now may show up in the \
+         list.",
+    );
+    status.continue_token = continue_token::encode(-1, after.trim_end_matches('\0'));
+    status
+}
+
+impl Answer {
+    /// A list as an outcome: at once where it is small, else in parts with back-pressure.
+    pub(crate) fn list(&self, store: &Arc<ResourceStore>, page: Page) -> Outcome {
+        let bytes: usize = page.items.iter().map(|o| o.json.len()).sum();
+        let streams = self.media.format == Format::Json && !self.media.pretty;
+        if !streams || bytes <= LIST_INLINE_BYTES {
+            return Outcome::Ready(self.flat_list(store, page));
+        }
+        let response = Response { status: 200, content_type: crate::response::JSON, ..Response::default() };
+        Outcome::Stream(response, Box::new(ListSource::new(self.clone(), store.clone(), page)))
+    }
+
+    /// A list in one piece.
+    pub(crate) fn flat_list(&self, store: &Arc<ResourceStore>, page: Page) -> Response {
+        if self.media.format == Format::Protobuf {
+            return self.protobuf_list(store, &page);
+        }
+        let mut flat = Vec::with_capacity(page.items.iter().map(|o| o.json.len() + 2).sum::<usize>() + 256);
+        let mut source = ListSource::new(self.clone(), store.clone(), page);
+        while source.step(&mut |part| flat.extend_from_slice(&part)) {}
+        if let Some(status) = source.failed {
+            return self.status(&status);
+        }
+        flat.pop();
+        let body = self.text(&flat);
+        Response::new(200, answer::content_type(self.media.format), body)
+    }
+
+    fn protobuf_list(&self, store: &Arc<ResourceStore>, page: &Page) -> Response {
+        let render = Render { core: &self.core, store, form: self.form };
+        let mut items = Vec::with_capacity(page.items.len());
+        for object in &page.items {
+            match render.protobuf(&object.json, Some(object)) {
+                Ok(message) => items.push(message),
+                Err(status) => return self.status(&status),
+            }
+        }
+        let revision = page.revision.to_string();
+        let meta = protobuf::ListMeta {
+            resource_version: &revision,
+            continue_token: &page.continue_token,
+            remaining_item_count: page.remaining.map(|n| n as i64),
+        };
+        let mut body = Vec::new();
+        let (api_version, kind) = render.list_kind();
+        protobuf::list(api_version, &kind, meta, items.iter().map(AsRef::as_ref), &mut body);
+        Response::new(200, crate::response::PROTOBUF, body)
+    }
+}
+
+/// A JSON list in parts: the frame is made here, the items are the stored bytes.
+struct ListSource {
+    answer: Answer,
+    store: Arc<ResourceStore>,
+    /// What is still to come before the next item.
+    pending: VecDeque<Bytes>,
+    items: std::vec::IntoIter<Arc<Object>>,
+    first: bool,
+    ended: bool,
+    failed: Option<Status>,
+}
+
+impl ListSource {
+    fn new(answer: Answer, store: Arc<ResourceStore>, page: Page) -> Self {
+        let mut head = Vec::from(Render { core: &answer.core, store: &store, form: answer.form }.list_head());
+        head.extend_from_slice(format!("{}\"", page.revision).as_bytes());
+        if !page.continue_token.is_empty() {
+            head.extend_from_slice(format!(",\"continue\":\"{}\"", page.continue_token).as_bytes());
+        }
+        if let Some(remaining) = page.remaining {
+            head.extend_from_slice(format!(",\"remainingItemCount\":{remaining}").as_bytes());
+        }
+        head.extend_from_slice(b"},\"items\":[");
+        ListSource {
+            answer,
+            store,
+            pending: VecDeque::from([Bytes::from(head)]),
+            items: page.items.into_iter(),
+            first: true,
+            ended: false,
+            failed: None,
+        }
+    }
+
+    /// Hands out what comes next; `false` when the list is over or broken off.
+    fn step(&mut self, part: &mut dyn FnMut(Bytes)) -> bool {
+        if let Some(next) = self.pending.pop_front() {
+            part(next);
+            return true;
+        }
+        let Some(object) = self.items.next() else {
+            if !std::mem::replace(&mut self.ended, true) {
+                part(Bytes::from_static(b"]}\n"));
+                return true;
+            }
+            return false;
+        };
+        let render = Render { core: &self.answer.core, store: &self.store, form: self.answer.form };
+        match render.json(&object.json) {
+            Ok((text, tail)) => {
+                if !std::mem::replace(&mut self.first, false) {
+                    part(Bytes::from_static(b","));
+                }
+                part(render.item_head());
+                part(text);
+                if !tail.is_empty() {
+                    part(tail);
+                }
+                true
+            }
+            Err(status) => {
+                self.failed = Some(status);
+                false
+            }
+        }
+    }
+}
+
+impl StreamSource for ListSource {
+    fn poll(&mut self, _: &Waker, room: usize, part: &mut dyn FnMut(Bytes)) -> StreamState {
+        let mut sent = 0;
+        while sent < room {
+            let more = self.step(&mut |bytes| {
+                sent += bytes.len();
+                part(bytes);
+            });
+            if !more {
+                return if self.failed.is_some() { StreamState::Abort } else { StreamState::End };
+            }
+        }
+        StreamState::Full
+    }
+
+    fn is_watch(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,217 @@
+//! From the stored form of an object to the text or message of the version and form a client asked for.
+
+use bytes::Bytes;
+use ringbolt_machinery::{json, protobuf, scan, status::Status, value::Value};
+use ringbolt_protocol::media_type::{Format, MetaVersion};
+use ringbolt_storage::object::{EventKind, Object};
+
+use super::resource::ResourceStore;
+use crate::core::CoreState;
+
+/// What of an object is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All of it.
+    Object,
+    /// Its metadata.
+    Partial(MetaVersion),
+}
+
+/// `contentEncoding` and `contentType` of a `runtime.Unknown`, both empty: they follow `raw`.
+pub(crate) static ENVELOPE_TAIL: &[u8] = b"\x1a\x00\x22\x00";
+
+/// Renders objects of one resource in one form.
+#[derive(Clone, Copy)]
+pub(crate) struct Render<'s> {
+    pub(crate) core: &'s CoreState,
+    pub(crate) store: &'s ResourceStore,
+    pub(crate) form: Form,
+}
+
+impl Render<'_> {
+    /// `{"kind":…,"apiVersion":…,`.
+    pub(crate) fn head(&self) -> Bytes {
+        match self.form {
+            Form::Object => self.store.object_head.clone(),
+            Form::Partial(MetaVersion::V1) => Bytes::from_static(PARTIAL_V1),
+            Form::Partial(MetaVersion::V1Beta1) => Bytes::from_static(PARTIAL_V1BETA1),
+        }
+    }
+
+    /// What stands in front of an item of a list: items of built-in kinds carry no TypeMeta.
+    pub(crate) fn item_head(&self) -> Bytes {
+        match self.form {
+            Form::Object => Bytes::from_static(b"{"),
+            Form::Partial(_) => self.head(),
+        }
+    }
+
+    /// `{"kind":…List,"apiVersion":…,"metadata":{"resourceVersion":"`.
+    pub(crate) fn list_head(&self) -> Bytes {
+        match self.form {
+            Form::Object => self.store.list_head.clone(),
+            Form::Partial(version) => Bytes::from(format!(
+                "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"",
+                version.api_version()
+            )),
+        }
+    }
+
+    /// `{"type":…,"object":` and [`Render::head`].
+    pub(crate) fn event_head(&self, kind: EventKind) -> Bytes {
+        match self.form {
+            Form::Object => self.store.event_head(kind).clone(),
+            Form::Partial(_) => Bytes::from(
+                [format!("{{\"type\":\"{}\",\"object\":", event_type(kind)).as_bytes(), &self.head()]
+                    .concat(),
+            ),
+        }
+    }
+
+    /// The text behind [`Render::head`], in two parts of which the second may be empty.
+    pub(crate) fn json(&self, stored: &Bytes) -> Result<(Bytes, Bytes), Status> {
+        match self.form {
+            Form::Object if self.store.is_storage_version() => Ok((stored.clone(), Bytes::new())),
+            Form::Object => Ok((self.converted(stored)?, Bytes::new())),
+            Form::Partial(_) => {
+                let end = scan::metadata_end(stored)
+                    .ok_or_else(|| Status::internal_error("stored object without metadata"))?;
+                Ok((stored.slice(..end), Bytes::from_static(b"}")))
+            }
+        }
+    }
+
+    /// The object in this version, encoded as JSON without the leading `{` and TypeMeta.
+    fn converted(&self, stored: &[u8]) -> Result<Bytes, Status> {
+        self.with_tree(stored, |store, tree| {
+            let mut out = Vec::with_capacity(stored.len() + 128);
+            json::encode(store.schema, store.served.facts.ty, tree, &mut out);
+            // The tree carries no TypeMeta, so what follows the brace is what follows an object's head.
+            Bytes::from(out).slice(1..)
+        })
+    }
+
+    /// The protobuf message of the object, without envelope. Kept with `object` where it is the stored version.
+    pub(crate) fn protobuf(&self, stored: &Bytes, object: Option<&Object>) -> Result<Bytes, Status> {
+        if self.form == Form::Object
+            && self.store.is_storage_version()
+            && let Some(object) = object
+        {
+            if let Some(message) = object.protobuf.get() {
+                return Ok(message.clone());
+            }
+            let message = self.encode_protobuf(stored)?;
+            return Ok(object.protobuf.get_or_init(|| message).clone());
+        }
+        self.encode_protobuf(stored)
+    }
+
+    fn encode_protobuf(&self, stored: &[u8]) -> Result<Bytes, Status> {
+        self.with_tree(stored, |store, tree| {
+            let mut out = Vec::with_capacity(stored.len());
+            let ty = match self.form {
+                Form::Object => store.served.facts.ty,
+                Form::Partial(_) => store.partial_type,
+            };
+            protobuf::encode(store.schema, ty, tree, &mut out);
+            Bytes::from(out)
+        })
+    }
+
+    /// Decodes a stored object and turns it into this version.
+    fn with_tree<T>(
+        &self,
+        stored: &[u8],
+        use_tree: impl FnOnce(&ResourceStore, &Value<'_>) -> T,
+    ) -> Result<T, Status> {
+        self.core.with_arena(|arena| {
+            let store = self.store;
+            let mut tree = json::decode_stored(arena, store.schema, store.served.stored_type, stored)
+                .map_err(|e| Status::internal_error(e.to_string()))?;
+            if let (Form::Object, Some(convert)) = (self.form, store.served.from_stored) {
+                convert(arena, &mut tree);
+            }
+            Ok(use_tree(store, &tree))
+        })
+    }
+
+    /// `apiVersion` and `kind` of a list.
+    pub(crate) fn list_kind(&self) -> (&str, String) {
+        match self.form {
+            Form::Object => (&self.store.group_version, format!("{}List", self.store.kind())),
+            Form::Partial(version) => (version.api_version(), "PartialObjectMetadataList".to_owned()),
+        }
+    }
+
+    /// A BOOKMARK event: an object of the kind with nothing but a version, as a whole frame.
+    pub(crate) fn bookmark(&self, format: Format, revision: u64, initial_end: bool) -> Result<Bytes, Status> {
+        let annotation =
+            if initial_end { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
+        let text = format!("{{\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotation}}}}}");
+        let ty = match self.form {
+            Form::Object => self.store.served.facts.ty,
+            Form::Partial(_) => self.store.partial_type,
+        };
+        self.core.with_arena(|arena| {
+            let schema = self.store.schema;
+            let empty = json::decode_typed(
+                arena,
+                schema,
+                ty,
+                arena.alloc_slice_copy(text.as_bytes()),
+                json::Mode::Lenient,
+            )
+            .map_err(|e| Status::internal_error(e.to_string()))?
+            .value;
+            let mut out = Vec::new();
+            if format == Format::Protobuf {
+                protobuf::encode(schema, ty, &empty, &mut out);
+                let object = [self.envelope_head(out.len()).as_ref(), &out, ENVELOPE_TAIL].concat();
+                let mut frame = Vec::with_capacity(object.len() + 32);
+                protobuf::watch_event("BOOKMARK", &object, &mut frame);
+                return Ok(Bytes::from(frame));
+            }
+            json::encode(schema, ty, &empty, &mut out);
+            let text =
+                [b"{\"type\":\"BOOKMARK\",\"object\":", self.head().as_ref(), &out[1..], b"}\n"].concat();
+            Ok(Bytes::from(text))
+        })
+    }
+
+    /// The envelope in front of a message of `len` bytes: magic, TypeMeta, and the key of `raw`.
+    pub(crate) fn envelope_head(&self, len: usize) -> Bytes {
+        let (api_version, kind) = match self.form {
+            Form::Object => (self.store.group_version.as_str(), self.store.kind()),
+            Form::Partial(version) => (version.api_version(), "PartialObjectMetadata"),
+        };
+        let mut head = Vec::with_capacity(64);
+        protobuf::unknown_head(api_version, kind, len, &mut head);
+        Bytes::from(head)
+    }
+}
+
+static PARTIAL_V1: &[u8] = b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",";
+static PARTIAL_V1BETA1: &[u8] =
+    b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\",";
+
+/// As `type` of a watch event.
+pub(crate) fn event_type(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Added => "ADDED",
+        EventKind::Modified => "MODIFIED",
+        EventKind::Deleted => "DELETED",
+    }
+}
+
+/// An ERROR event, as a whole frame.
+pub(crate) fn error_event(format: Format, status: &Status) -> Vec<u8> {
+    let mut body = Vec::with_capacity(256);
+    if format == Format::Protobuf {
+        status.encode_protobuf(&mut body);
+        let mut frame = Vec::with_capacity(body.len() + 32);
+        protobuf::watch_event("ERROR", &body, &mut frame);
+        return frame;
+    }
+    status.encode_json(&mut body);
+    [b"{\"type\":\"ERROR\",\"object\":", body.as_slice(), b"}\n"].concat()
+}

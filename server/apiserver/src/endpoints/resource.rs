@@ -1,0 +1,158 @@
+//! One served resource as the handlers use it: its facts, its strategy, and the bytes put around its objects.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ringbolt_machinery::{
+    schema::{Schema, StructId},
+    status::Status,
+};
+use ringbolt_protocol::request_info::RequestInfo;
+use ringbolt_storage::object::{EventKind, ResourceId};
+
+use crate::{limits::KEY_MAX_BYTES, registry::ServedResource};
+
+/// A resource in one served version, with everything about it that does not change from request to request.
+pub(crate) struct ResourceStore {
+    /// What the control plane says of it.
+    pub(crate) served: ServedResource,
+    /// The Schema its types are in.
+    pub(crate) schema: &'static Schema,
+    /// The resource of namespaces.
+    pub(crate) namespaces: ResourceId,
+    /// Struct of `PartialObjectMetadata`.
+    pub(crate) partial_type: StructId,
+    /// `{"kind":"K","apiVersion":"G/V",`: what an answer puts in front of a stored object.
+    pub(crate) object_head: Bytes,
+    /// `{"kind":"KList","apiVersion":"G/V","metadata":{"resourceVersion":"`.
+    pub(crate) list_head: Bytes,
+    /// `{"type":"T","object":` and `object_head`, by [`EventKind`].
+    pub(crate) event_heads: [Bytes; 3],
+    /// `G/V`, or `V` for core.
+    pub(crate) group_version: String,
+    /// `K.G`, or `K` for core: as `Invalid` messages name the kind.
+    pub(crate) storage_path: String,
+}
+
+impl ResourceStore {
+    pub(crate) fn new(schema: &'static Schema, served: ServedResource, namespaces: ResourceId) -> Arc<Self> {
+        let facts = served.facts;
+        let group_version = match facts.group {
+            "" => facts.version.to_owned(),
+            group => format!("{group}/{}", facts.version),
+        };
+        let object_head = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{group_version}\",", facts.kind);
+        let event = |name: &str| Bytes::from(format!("{{\"type\":\"{name}\",\"object\":{object_head}"));
+        let list_kind = format!("{}List", facts.kind);
+        Arc::new(ResourceStore {
+            schema,
+            namespaces,
+            partial_type: schema
+                .kind("meta.k8s.io", "v1", "PartialObjectMetadata")
+                .map(|k| k.ty)
+                .expect("the built-in table has the kinds of meta.k8s.io"),
+            list_head: Bytes::from(format!(
+                "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{group_version}\",\"metadata\":{{\"resourceVersion\":\""
+            )),
+            event_heads: [event("ADDED"), event("MODIFIED"), event("DELETED")],
+            object_head: Bytes::from(object_head),
+            storage_path: format!("/registry/{}/", facts.resource),
+            group_version,
+            served,
+        })
+    }
+
+    pub(crate) fn group(&self) -> &'static str {
+        self.served.facts.group
+    }
+
+    pub(crate) fn version(&self) -> &'static str {
+        self.served.facts.version
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        self.served.facts.kind
+    }
+
+    pub(crate) fn resource(&self) -> &'static str {
+        self.served.facts.resource
+    }
+
+    pub(crate) fn stored(&self) -> ResourceId {
+        self.served.stored
+    }
+
+    /// The namespace a request is in; none for cluster-scoped resources, whatever the path says (the path of a
+    /// namespace names it as its own).
+    pub(crate) fn namespace<'r>(&self, info: &RequestInfo<'r>) -> &'r str {
+        if self.served.facts.namespaced { info.namespace } else { "" }
+    }
+
+    /// Whether stored bytes are served as they are.
+    pub(crate) fn is_storage_version(&self) -> bool {
+        self.served.from_stored.is_none()
+    }
+
+    /// A subresource that takes and answers the whole object, by its name in discovery.
+    pub(crate) fn whole_object_subresource(&self, name: &str) -> Option<&'static str> {
+        let facts = self.served.facts;
+        let found = facts.subresources.iter().find(|s| s.name == name)?;
+        (found.kind == (facts.group, facts.version, facts.kind)).then_some(found.name)
+    }
+
+    /// The bytes in front of an event's object.
+    pub(crate) fn event_head(&self, kind: EventKind) -> &Bytes {
+        match kind {
+            EventKind::Added => &self.event_heads[0],
+            EventKind::Modified => &self.event_heads[1],
+            EventKind::Deleted => &self.event_heads[2],
+        }
+    }
+
+    /// 404 for an object of this resource.
+    pub(crate) fn not_found(&self, name: &str) -> Status {
+        Status::not_found(self.group(), self.resource(), name)
+    }
+}
+
+/// A storage key (`namespace/name`, or `name`) on the stack.
+pub(crate) struct Key {
+    bytes: [u8; KEY_MAX_BYTES],
+    len: usize,
+}
+
+impl Key {
+    /// The key of an object; `None` where it is longer than any valid one, so that nothing can be stored there.
+    pub(crate) fn new(namespace: &str, name: &str) -> Option<Key> {
+        let len = if namespace.is_empty() { name.len() } else { namespace.len() + 1 + name.len() };
+        if len > KEY_MAX_BYTES {
+            return None;
+        }
+        let mut bytes = [0; KEY_MAX_BYTES];
+        if namespace.is_empty() {
+            bytes[..len].copy_from_slice(name.as_bytes());
+        } else {
+            bytes[..namespace.len()].copy_from_slice(namespace.as_bytes());
+            bytes[namespace.len()] = b'/';
+            bytes[namespace.len() + 1..len].copy_from_slice(name.as_bytes());
+        }
+        Some(Key { bytes, len })
+    }
+
+    /// The key as text.
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).expect("made of two strings and a slash")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_join_namespace_and_name() {
+        assert_eq!(Key::new("ns", "ü").unwrap().as_str(), "ns/ü");
+        assert_eq!(Key::new("", "node").unwrap().as_str(), "node");
+        assert!(Key::new("ns", &"x".repeat(KEY_MAX_BYTES)).is_none());
+    }
+}

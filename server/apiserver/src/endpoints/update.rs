@@ -1,0 +1,282 @@
+//! PUT: replace an object, or one of its subresources; and the read-modify-write loop that PATCH shares.
+
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use bytes::Bytes;
+use ringbolt_machinery::{field::FieldError, json, status::Status, validation, value::Value};
+use ringbolt_protocol::query::UpdateOptions;
+use ringbolt_storage::{
+    api::{Precondition, Write, WriteError},
+    object::Object,
+};
+
+use super::{
+    answer::{self, Answer},
+    body::Body,
+    create, metadata,
+    resource::{Key, ResourceStore},
+    write,
+};
+use crate::{
+    authentication::UserInfo,
+    core::CoreContext,
+    limits::UPDATE_ATTEMPTS,
+    registry::Part,
+    request::Request,
+    response::{Outcome, Response},
+};
+
+/// Where the new object of an update comes from.
+pub(crate) trait Change {
+    /// The new object in the storage version, given what is stored (also as a tree of the storage version).
+    /// Called again after a conflict.
+    fn object<'a>(
+        &self,
+        arena: &'a Bump,
+        old: Option<(&Object, &Value<'a>)>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value<'a>, Status>;
+    /// Whether a conflict on a version the client did not name is tried again with the newest object.
+    fn retries(&self) -> bool;
+}
+
+/// An update or patch under way.
+pub(crate) struct Update<C> {
+    pub(crate) store: Arc<ResourceStore>,
+    pub(crate) core: CoreContext,
+    pub(crate) user: UserInfo,
+    pub(crate) answer: Answer,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) part: Part,
+    pub(crate) dry_run: bool,
+    /// Whether a missing object is created.
+    pub(crate) may_create: bool,
+    pub(crate) change: C,
+}
+
+/// How an attempt goes on.
+enum Step {
+    /// Nothing to write: this is the answer.
+    Done(Bytes),
+    /// Ask the sequencer. `retry` says whether a conflict is tried again, `status` is 201 for a create.
+    Write { write: Write, retry: bool, created: bool },
+}
+
+struct Put {
+    body: Body,
+    store: Arc<ResourceStore>,
+    namespace: String,
+    name: String,
+}
+
+impl Change for Put {
+    fn object<'a>(
+        &self,
+        arena: &'a Bump,
+        _: Option<(&Object, &Value<'a>)>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value<'a>, Status> {
+        let mut object = self.body.decode(&self.store, arena)?;
+        warnings.append(&mut self.body.warnings.borrow_mut());
+        metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
+        check_name(&self.name, &object)?;
+        Ok(object)
+    }
+
+    fn retries(&self) -> bool {
+        true
+    }
+}
+
+/// The name in the body must be the one in the URL.
+pub(crate) fn check_name(url: &str, object: &Value<'_>) -> Result<(), Status> {
+    match metadata::text(object, "name") {
+        "" => Err(Status::bad_request(format!(
+            "the name of the object ({url} based on URL) was undeterminable: name must be provided"
+        ))),
+        name if name != url => Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({url})"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Handles a PUT.
+pub(crate) fn update(store: &Arc<ResourceStore>, request: &Request<'_>, part: Part) -> Outcome {
+    match plan(store, request, part) {
+        Ok(update) => Outcome::Task(Box::pin(update.run())),
+        Err(status) => answer::failed(request, &status),
+    }
+}
+
+fn plan(store: &Arc<ResourceStore>, request: &Request<'_>, part: Part) -> Result<Update<Put>, Status> {
+    let answer = Answer::negotiate(store, request)?;
+    let options = UpdateOptions::parse(request.head.query());
+    answer::check_options("UpdateOptions", options.validate())?;
+    let body = Body::take(request, &options.field_validation)?;
+    let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
+    let put = Put { body, store: store.clone(), namespace: namespace.clone(), name: name.clone() };
+    // A body that does not decode is refused before storage is looked at.
+    request.core.with_arena(|arena| put.object(arena, None, &mut Vec::new()).map(drop))?;
+    Ok(Update {
+        store: store.clone(),
+        core: request.core.clone(),
+        user: request.user.clone(),
+        answer,
+        namespace,
+        name,
+        part,
+        dry_run: options.is_dry_run(),
+        may_create: part == Part::Main && store.served.strategy.allow_create_on_update(),
+        change: put,
+    })
+}
+
+impl<C: Change> Update<C> {
+    pub(crate) async fn run(self) -> Response {
+        let mut warnings = Vec::new();
+        match self.attempts(&mut warnings).await {
+            Ok((code, json)) => self.answer.object(&self.store, code, &json, &warnings),
+            Err(status) => self.answer.status(&status),
+        }
+    }
+
+    async fn attempts(&self, warnings: &mut Vec<String>) -> Result<(u16, Bytes), Status> {
+        let Some(key) = Key::new(&self.namespace, &self.name) else {
+            return Err(self.store.not_found(&self.name));
+        };
+        let mut old = self.core.storage.get(self.store.stored(), key.as_str());
+        for _ in 0..UPDATE_ATTEMPTS {
+            warnings.clear();
+            let step = self.core.with_arena(|arena| match &old {
+                Some(stored) => self.change_stored(arena, stored, warnings),
+                None => self.create_missing(arena, warnings),
+            })?;
+            let (write, retry, created) = match step {
+                Step::Done(json) => return Ok((200, json)),
+                Step::Write { write, retry, created } => (write, retry, created),
+            };
+            let code = if created { 201 } else { 200 };
+            if self.dry_run {
+                return Ok((code, dry_run_json(&write, old.as_deref())));
+            }
+            match self.core.storage.submit(write).await {
+                Ok(object) => return Ok((code, object.json.clone())),
+                Err(WriteError::Precondition(now)) if created || (retry && now.is_some()) => old = now,
+                Err(WriteError::Precondition(None)) => return Err(self.store.not_found(&self.name)),
+                Err(error) => return Err(write::status(&self.store, &self.namespace, &self.name, error)),
+            }
+        }
+        Err(Status::modified(self.store.group(), self.store.resource(), &self.name))
+    }
+
+    fn create_missing(&self, arena: &Bump, warnings: &mut Vec<String>) -> Result<Step, Status> {
+        if !self.may_create {
+            return Err(self.store.not_found(&self.name));
+        }
+        let mut object = self.change.object(arena, None, warnings)?;
+        if metadata::text(&object, "resourceVersion").parse::<u64>().is_ok_and(|v| v != 0) {
+            return Err(Status::modified(self.store.group(), self.store.resource(), &self.name));
+        }
+        let prepared =
+            create::prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)?;
+        warnings.extend(prepared.warnings);
+        Ok(Step::Write { write: prepared.write, retry: true, created: true })
+    }
+
+    fn change_stored(
+        &self,
+        arena: &Bump,
+        stored: &Object,
+        warnings: &mut Vec<String>,
+    ) -> Result<Step, Status> {
+        let store = &*self.store;
+        let strategy = store.served.strategy;
+        let old = json::decode_stored(arena, store.schema, store.served.stored_type, &stored.json)
+            .map_err(|e| Status::internal_error(e.to_string()))?;
+        let mut object = self.change.object(arena, Some((stored, &old)), warnings)?;
+        let conditional = self.check_version(&object, stored)?;
+        let uid = metadata::text(&object, "uid");
+        if !uid.is_empty() && uid != metadata::text(&old, "uid") {
+            return Err(self.uid_conflict(uid, metadata::text(&old, "uid")));
+        }
+        metadata::before_update(arena, &mut object, &old);
+        strategy.prepare_for_update(arena, self.part, &mut object, &old);
+        metadata::after_strategy(arena, store, &mut object, &old, self.part == Part::Main);
+        let mut errors =
+            validation::validate_object_meta_update(&object, &old, store.served.facts.namespaced, "metadata");
+        errors.extend(strategy.validate_update(self.part, &object, &old));
+        if !errors.is_empty() {
+            return Err(Status::invalid(store.group(), store.kind(), &self.name, &errors));
+        }
+        warnings.extend(strategy.warnings(&object, Some(&old)));
+        let encoded = write::encode(store, &object);
+        if metadata::is_unchanged(stored, &encoded.json) {
+            return Ok(Step::Done(stored.json.clone()));
+        }
+        let retry = !conditional && self.change.retries();
+        if self.finishes_deletion(&object) {
+            let write = write::remove(store, stored, Some(encoded));
+            return Ok(Step::Write { write, retry, created: false });
+        }
+        let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
+        Ok(Step::Write { write, retry, created: false })
+    }
+
+    /// Whether this update takes away the last thing a deletion was waiting for.
+    fn finishes_deletion(&self, object: &Value<'_>) -> bool {
+        metadata::is_terminating(object)
+            && metadata::finalizers(object).is_empty()
+            && object.path(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or(0)
+                == 0
+            && !self.store.served.strategy.holds_deletion(object)
+    }
+
+    /// Checks the version a client named; answers whether it named one.
+    fn check_version(&self, object: &Value<'_>, stored: &Object) -> Result<bool, Status> {
+        let store = &*self.store;
+        let given = metadata::text(object, "resourceVersion");
+        let version = match given {
+            "" => 0,
+            text => answer::parse_u64(text).map_err(Status::unknown_error)?,
+        };
+        if version == 0 {
+            if !store.served.strategy.allow_unconditional_update() {
+                // This one message names the resource where others name the kind.
+                let error =
+                    FieldError::invalid("metadata.resourceVersion", 0i64, "must be specified for an update");
+                return Err(Status::invalid(store.group(), store.resource(), &self.name, &[error]));
+            }
+            return Ok(false);
+        }
+        if version != stored.revision {
+            return Err(Status::modified(store.group(), store.resource(), &self.name));
+        }
+        Ok(true)
+    }
+
+    fn uid_conflict(&self, given: &str, stored: &str) -> Status {
+        let store = &*self.store;
+        let path = Key::new(&self.namespace, &self.name).map(|k| k.as_str().to_owned()).unwrap_or_default();
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}{path}, ResourceVersion: 0, AdditionalErrorMsg: \
+             Precondition failed: UID in precondition: {given}, UID in object meta: {stored}",
+            store.storage_path
+        );
+        Status::conflict(store.group(), store.resource(), &self.name, &why)
+    }
+}
+
+/// What a dry run answers: the object as it would be stored, with the version that is stored now.
+fn dry_run_json(write: &Write, old: Option<&Object>) -> Bytes {
+    use ringbolt_storage::api::Action;
+    let (Action::Put { object, .. } | Action::Delete { last: Some(object) }) = &write.action else {
+        return old.map(|o| o.json.clone()).unwrap_or_default();
+    };
+    match old {
+        Some(old) => write::with_version(object, old.revision),
+        None => object.json.clone(),
+    }
+}

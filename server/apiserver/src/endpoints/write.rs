@@ -1,0 +1,108 @@
+//! From a finished tree to the sequencer, and from its errors to a Status.
+
+use bytes::Bytes;
+use ringbolt_machinery::{
+    json,
+    status::{Cause, Details, Status},
+    value::Value,
+};
+use ringbolt_storage::{
+    api::{Action, Precondition, Write, WriteError},
+    object::{EncodedObject, Object},
+};
+
+use super::{metadata, resource::ResourceStore};
+
+/// Encodes a tree of the storage version into the stored form.
+pub(crate) fn encode(store: &ResourceStore, object: &Value<'_>) -> EncodedObject {
+    let (json, splice) = json::encode_stored(store.schema, store.served.stored_type, object);
+    EncodedObject { json: Bytes::from(json), splice }
+}
+
+/// The write that stores `object`, already encoded.
+pub(crate) fn put(
+    store: &ResourceStore,
+    object: &Value<'_>,
+    encoded: EncodedObject,
+    precondition: Precondition,
+) -> Write {
+    let (namespace, name) = (metadata::text(object, "namespace"), metadata::text(object, "name"));
+    let ttl = store.served.ttl_seconds;
+    Write {
+        resource: store.stored(),
+        key: key(namespace, name),
+        namespace_len: namespace.len() as u16,
+        precondition,
+        needs_namespace: store.served.facts.namespaced && precondition == Precondition::Absent,
+        action: Action::Put {
+            object: encoded,
+            attributes: metadata::attributes(object),
+            ttl: (ttl > 0).then(|| std::time::Duration::from_secs(ttl)),
+        },
+    }
+}
+
+/// The write that removes what is stored now; watchers see `last`.
+pub(crate) fn remove(store: &ResourceStore, stored: &Object, last: Option<EncodedObject>) -> Write {
+    Write {
+        resource: store.stored(),
+        key: stored.key.clone(),
+        namespace_len: stored.namespace_len,
+        precondition: Precondition::Revision(stored.revision),
+        needs_namespace: false,
+        action: Action::Delete { last },
+    }
+}
+
+fn key(namespace: &str, name: &str) -> Box<str> {
+    if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into_boxed_str() }
+}
+
+/// What a client is told of a write that did not happen. Preconditions are the callers' matter: they retry, or
+/// know what the conflict is about.
+pub(crate) fn status(store: &ResourceStore, namespace: &str, name: &str, error: WriteError) -> Status {
+    let (group, resource) = (store.group(), store.resource());
+    match error {
+        WriteError::Precondition(None) => Status::not_found(group, resource, name),
+        WriteError::Precondition(Some(_)) => Status::modified(group, resource, name),
+        WriteError::NamespaceNotFound => Status::not_found("", "namespaces", namespace),
+        WriteError::NamespaceTerminating => namespace_terminating(store, namespace, name),
+        WriteError::Busy => Status::too_many_requests("too many requests, please try again later.", 1),
+        // The words of the store that kube-apiserver keeps its objects in; clients match on them.
+        WriteError::TooLarge { .. } => Status::unknown_error("etcdserver: request is too large"),
+        WriteError::NoSpace(why) => {
+            Status::unknown_error(format!("etcdserver: mvcc: database space exceeded: {why}"))
+        }
+        WriteError::Failed(why) => Status::internal_error(why),
+    }
+}
+
+/// 403 of the NamespaceLifecycle admission, with the cause that controllers look for.
+pub(crate) fn namespace_terminating(store: &ResourceStore, namespace: &str, name: &str) -> Status {
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut status = Status::forbidden(store.group(), store.resource(), name, &why);
+    status.details.get_or_insert_with(|| Box::new(Details::default())).causes.push(Cause {
+        reason: "NamespaceTerminating",
+        message: format!("namespace {namespace} is being terminated"),
+        field: "metadata.namespace".to_owned(),
+    });
+    status
+}
+
+/// The stored form with a version spliced in, for answers that were not stored.
+pub(crate) fn with_version(object: &EncodedObject, revision: u64) -> Bytes {
+    let (head, tail) = object.json.split_at(object.splice as usize);
+    spliced(head, revision, tail)
+}
+
+/// A stored object's JSON with another version in it.
+pub(crate) fn at_version(object: &Object, revision: u64) -> Bytes {
+    let (start, end) = (object.splice.start as usize, object.splice.end as usize);
+    spliced(&object.json[..start], revision, &object.json[end..])
+}
+
+fn spliced(head: &[u8], revision: u64, tail: &[u8]) -> Bytes {
+    let mut digits = itoa::Buffer::new();
+    let version = digits.format(revision).as_bytes();
+    Bytes::from([head, b"\"resourceVersion\":\"", version, b"\",", tail].concat())
+}

@@ -1,0 +1,98 @@
+//! Counts requests that reached the route table: at once where the answer is ready, else when it is out.
+
+use std::{sync::Arc, time::Instant};
+
+use crate::{
+    metrics::{Metrics, RequestLabels, SeriesId},
+    request::{Request, is_long_running},
+    response::Outcome,
+};
+
+/// A request whose answer is not out yet. What is dropped unanswered was given up by the client.
+pub struct Monitored {
+    metrics: Arc<Metrics>,
+    core: usize,
+    begun: Instant,
+    labels: OwnedLabels,
+    long_running: Option<SeriesId>,
+}
+
+/// [`RequestLabels`] that outlive the request's bytes.
+struct OwnedLabels {
+    rest: RequestLabels<'static>,
+    group: Box<str>,
+    version: Box<str>,
+    resource: Box<str>,
+    subresource: Box<str>,
+}
+
+impl OwnedLabels {
+    fn new(labels: &RequestLabels<'_>) -> Self {
+        OwnedLabels {
+            group: labels.group.into(),
+            version: labels.version.into(),
+            resource: labels.resource.into(),
+            subresource: labels.subresource.into(),
+            rest: RequestLabels { group: "", version: "", resource: "", subresource: "", ..*labels },
+        }
+    }
+
+    fn borrow(&self) -> RequestLabels<'_> {
+        RequestLabels {
+            group: &self.group,
+            version: &self.version,
+            resource: &self.resource,
+            subresource: &self.subresource,
+            ..self.rest
+        }
+    }
+}
+
+/// Counts a request, or has it counted later. `is_known` says whether the route table has its resource: names that
+/// only a client made up become no labels.
+pub fn observe(
+    metrics: &Arc<Metrics>,
+    request: &Request<'_>,
+    outcome: &Outcome,
+    is_known: impl FnOnce() -> bool,
+) {
+    let Some(labels) = RequestLabels::of(&request.head, &request.info) else { return };
+    let core = request.core.index;
+    match outcome {
+        Outcome::Ready(response) => {
+            // Only these may mean that there is no such resource.
+            let known = !matches!(response.status, 404 | 405) || is_known();
+            let (took, bytes) = (request.received.elapsed(), response.body.len() as u64);
+            metrics.observe_request(core, &labels, known, response.status, took, bytes);
+        }
+        Outcome::Task(_) | Outcome::Stream(..) => {
+            let streams = matches!(outcome, Outcome::Stream(..)) && is_long_running(&request.info);
+            *request.state.monitored.borrow_mut() = Some(Monitored {
+                metrics: metrics.clone(),
+                core,
+                begun: request.received,
+                long_running: streams.then(|| metrics.begin_long_running(core, &labels, true)),
+                labels: OwnedLabels::new(&labels),
+            });
+        }
+    }
+}
+
+impl Monitored {
+    /// The whole answer is out.
+    pub fn answered(self, code: u16, bytes: u64) {
+        let labels = self.labels.borrow();
+        self.metrics.observe_request(self.core, &labels, true, code, self.begun.elapsed(), bytes);
+        if code == 504 {
+            self.metrics.observe_termination(self.core, &labels, true, code);
+        }
+    }
+}
+
+impl Drop for Monitored {
+    fn drop(&mut self) {
+        if let Some(series) = self.long_running.take() {
+            self.metrics.end_long_running(self.core, series);
+        }
+    }
+}
