@@ -1,6 +1,6 @@
 //! A core: one thread, one ring, its connections, and the loop that serves them.
 //!
-//! A turn: read the clock, take mail, run timers, take completions (each calls the application), then look at every
+//! A turn: read the clock, run timers, take completions, take mail (each calls the application), then look at every
 //! connection that something happened to (`settle`: make records, submit one send, arm or cancel its receive, move
 //! its end along), and enter the kernel once. A turn with nothing to do sleeps in the kernel until something comes.
 
@@ -36,7 +36,7 @@ const SETTLE_PASSES_MAX: usize = 4;
 
 /// Looks into the inbox in one turn: a core that is woken wakes its connections by mail of its own, which ought not to
 /// cost another turn.
-const MAIL_PASSES_MAX: usize = 2;
+const MAIL_PASSES_MAX: usize = 4;
 
 /// A core. Fields are in the order they must be dropped: the ring (in `state`) before everything it points to.
 pub(crate) struct Core<A: App> {
@@ -94,9 +94,10 @@ impl<A: App> Core<A> {
     pub(crate) fn run(mut self) -> io::Result<()> {
         loop {
             self.state.begin_turn();
-            self.take_mail()?;
             self.run_timers()?;
             self.take_completions()?;
+            // After what came from the kernel, since that often wakes something on this very core.
+            self.take_mail()?;
             self.resume_accepting()?;
             self.feed_starved();
             self.settle_all()?;

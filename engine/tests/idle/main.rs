@@ -16,6 +16,7 @@ use std::{
     net::SocketAddr,
     process::{Child, Command, Stdio},
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 use support::*;
 
@@ -110,7 +111,7 @@ fn descriptors_that_run_out_come_back() {
         client.write_all(b"core\n").unwrap();
     }
     // Those that are served go on being served while others wait.
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(200));
     for client in &mut first {
         ask(client, "core\n");
     }
@@ -148,6 +149,14 @@ fn resident_bytes() -> usize {
     kib * 1024
 }
 
+/// CPU time of the whole process.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec that the call fills.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) }, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// Raises the limit of descriptors as far as it goes, and returns it.
 fn raise_descriptors() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -171,7 +180,12 @@ fn idle_connections_are_small(kind: &str, count: usize, limit_bytes: usize, iden
     // Touch what first connections touch, receive buffers among it.
     held(&server, 20, &path, || ());
     let before = resident_bytes();
-    let after = held(&server, count, &path, resident_bytes);
+    let (after, busy) = held(&server, count, &path, || {
+        let start = cpu_time();
+        std::thread::sleep(Duration::from_millis(500));
+        (resident_bytes(), cpu_time() - start)
+    });
+    assert!(busy < Duration::from_millis(25), "idle connections took {busy:?} of half a second");
     let each = after.saturating_sub(before) / count;
     println!("{kind}: {before} bytes before, {each} bytes a connection");
     assert!(each <= limit_bytes, "{each} bytes a {kind} connection");
