@@ -51,11 +51,11 @@ pub(super) fn stateful_set<'a>(arena: &'a Bump, object: &mut Map<'a>) {
         strategy.insert("type", Value::String("RollingUpdate"));
         strategy.map_mut("rollingUpdate");
     }
-    if strategy.text("type") == "RollingUpdate" {
-        if let Some(rolling) = strategy.child_mut("rollingUpdate") {
-            rolling.default_nil("partition", Value::Int(0));
-            rolling.default_nil("maxUnavailable", Value::Int(1));
-        }
+    if strategy.text("type") == "RollingUpdate"
+        && let Some(rolling) = strategy.child_mut("rollingUpdate")
+    {
+        rolling.default_nil("partition", Value::Int(0));
+        rolling.default_nil("maxUnavailable", Value::Int(1));
     }
     let retention = spec.map_mut("persistentVolumeClaimRetentionPolicy");
     retention.default_text("whenDeleted", "Retain");

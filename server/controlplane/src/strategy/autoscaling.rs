@@ -4,7 +4,7 @@ use super::Rules;
 use crate::validation;
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
-    (resource == "horizontalpodautoscalers").then(|| Rules {
+    (resource == "horizontalpodautoscalers").then_some(Rules {
         validate: Some(validation::autoscaling::validate),
         validate_update: Some(|_, object, _, errors| validation::autoscaling::validate(object, errors)),
         ..Rules::SPEC_AND_STATUS

@@ -10,7 +10,7 @@ use crate::{tree::root, validation};
 const COORDINATED: [&str; 2] = ["strategy", "preferredHolder"];
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
-    (resource == "leases").then(|| Rules {
+    (resource == "leases").then_some(Rules {
         create_on_update: true,
         unconditional_update: false,
         standard_finalizers: false,

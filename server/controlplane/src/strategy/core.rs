@@ -99,7 +99,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         },
         "serviceaccounts" => Rules {
             returns_deleted: true,
-            prepare_for_create: Some(|arena, object| clean_secret_references(arena, object)),
+            prepare_for_create: Some(clean_secret_references),
             prepare_for_update: Some(|arena, _, object, _| clean_secret_references(arena, object)),
             warnings: Some(warn_of_mountable_secrets),
             ..Rules::BASE
@@ -146,15 +146,15 @@ fn prepare_node_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, 
         Part::Status => ("status", "config"),
         _ => ("spec", "configSource"),
     };
-    if old.path(&[container, member]).is_none_or(Value::is_null) {
-        if let Some(map) = root.child_mut(container) {
-            map.remove(member);
-        }
+    if old.path(&[container, member]).is_none_or(Value::is_null)
+        && let Some(map) = root.child_mut(container)
+    {
+        map.remove(member);
     }
-    if old.path(&["spec", "podPreemptionPolicy"]).is_none_or(Value::is_null) {
-        if let Some(spec) = root.child_mut("spec") {
-            spec.remove("podPreemptionPolicy");
-        }
+    if old.path(&["spec", "podPreemptionPolicy"]).is_none_or(Value::is_null)
+        && let Some(spec) = root.child_mut("spec")
+    {
+        spec.remove("podPreemptionPolicy");
     }
 }
 

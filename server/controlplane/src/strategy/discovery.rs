@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
-    (resource == "endpointslices").then(|| Rules {
+    (resource == "endpointslices").then_some(Rules {
         generation: Generation::StartsOnly,
         prepare_for_create: Some(drop_topology),
         prepare_for_update: Some(prepare_update),

@@ -6,7 +6,7 @@ use super::Rules;
 use crate::validation;
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
-    (resource == "poddisruptionbudgets").then(|| Rules {
+    (resource == "poddisruptionbudgets").then_some(Rules {
         // Nothing but the spec is looked at.
         name: names::path_segment_errors,
         unconditional_update: false,

@@ -128,7 +128,8 @@ pub(crate) fn validate_new_update(_: Part, object: &Value<'_>, old: &Value<'_>, 
     let mut same = |member: &str, shown_as: &str| {
         let absent = |v: Option<&Value<'_>>| v.is_none_or(is_zero);
         let (new, was) = (object.path(&[member]), old.path(&[member]));
-        if !unchanged(new, was) && !(absent(new) && absent(was)) {
+        let still = unchanged(new, was) || (absent(new) && absent(was));
+        if !still {
             let shown = new.cloned().unwrap_or(Value::Null);
             errors.push(FieldError::invalid(shown_as, &shown, "field is immutable"));
         }

@@ -40,7 +40,8 @@ pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, e
     let changed = keys.into_iter().any(|key| {
         let mutable = MUTABLE.contains(&key) || (gated && matches!(key, "nodeSelector" | "affinity"));
         let (new, was) = (new.get(key), was.get(key));
-        !mutable && !same(new, was) && !(absent(new) && absent(was))
+        let still = same(new, was) || (absent(new) && absent(was));
+        !mutable && !still
     });
     if changed {
         errors.push(FieldError::forbidden("spec", FORBIDDEN));

@@ -55,11 +55,11 @@ pub(crate) fn validate(spec: &Map<'_>, path: &str, errors: &mut Errors) {
             each_invalid(rule(name), &child(path, member), name, errors);
         }
     }
-    if let Some(seconds) = spec.int("activeDeadlineSeconds") {
-        if !(1..=i64::from(i32::MAX)).contains(&seconds) {
-            let why = format!("must be between 1 and {}, inclusive", i32::MAX);
-            errors.push(FieldError::invalid(child(path, "activeDeadlineSeconds"), seconds, why));
-        }
+    if let Some(seconds) = spec.int("activeDeadlineSeconds")
+        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+    {
+        let why = format!("must be between 1 and {}, inclusive", i32::MAX);
+        errors.push(FieldError::invalid(child(path, "activeDeadlineSeconds"), seconds, why));
     }
     for member in ["hostname", "subdomain"] {
         let name = spec.text(member);

@@ -54,10 +54,8 @@ pub(crate) fn handler(handler: &Map<'_>, path: &str, errors: &mut Errors) {
         let Some(map) = handler.child(kind) else { continue };
         let path = child(path, kind);
         match kind {
-            "exec" => {
-                if map.lacks("command") {
-                    errors.push(FieldError::required(child(&path, "command"), ""));
-                }
+            "exec" if map.lacks("command") => {
+                errors.push(FieldError::required(child(&path, "command"), ""));
             }
             "httpGet" => http_get(map, &path, errors),
             "tcpSocket" => port(map.get("port"), &child(&path, "port"), errors),

@@ -47,7 +47,7 @@ fn may_overcommit(name: &str) -> bool {
     native && !name.starts_with("hugepages-")
 }
 
-fn sorted<'v, 'a>(resources: &'v Map<'a>, list: &str) -> Vec<(&'a str, &'a str)> {
+fn sorted<'a>(resources: &Map<'a>, list: &str) -> Vec<(&'a str, &'a str)> {
     let mut entries: Vec<_> = resources
         .child(list)
         .map(|m| m.iter().map(|(k, v)| (k, v.as_str().unwrap_or(""))).collect())

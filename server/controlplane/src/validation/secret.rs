@@ -29,10 +29,10 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     let has = |name: &str| data.iter().any(|(k, _)| *k == name);
     let mut require = |name: &str| errors.push(FieldError::required(key("data", name), ""));
     match object.str_at(&["type"]).unwrap_or("") {
-        "kubernetes.io/service-account-token" => {
-            if object.str_at(&["metadata", "annotations", SERVICE_ACCOUNT_NAME]).unwrap_or("").is_empty() {
-                errors.push(FieldError::required(key("metadata.annotations", SERVICE_ACCOUNT_NAME), ""));
-            }
+        "kubernetes.io/service-account-token"
+            if object.str_at(&["metadata", "annotations", SERVICE_ACCOUNT_NAME]).unwrap_or("").is_empty() =>
+        {
+            errors.push(FieldError::required(key("metadata.annotations", SERVICE_ACCOUNT_NAME), ""));
         }
         "kubernetes.io/dockercfg" if !has(".dockercfg") => require(".dockercfg"),
         "kubernetes.io/dockerconfigjson" if !has(".dockerconfigjson") => require(".dockerconfigjson"),
@@ -40,10 +40,8 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
             require("username");
             require("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if data.iter().all(|(k, v)| *k != "ssh-privatekey" || v.is_empty()) {
-                require("ssh-privatekey");
-            }
+        "kubernetes.io/ssh-auth" if data.iter().all(|(k, v)| *k != "ssh-privatekey" || v.is_empty()) => {
+            require("ssh-privatekey");
         }
         "kubernetes.io/tls" => {
             for name in ["tls.crt", "tls.key"] {

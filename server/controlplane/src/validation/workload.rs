@@ -36,12 +36,12 @@ pub(crate) fn validate_replication_controller(object: &Value<'_>, errors: &mut E
             errors.push(FieldError::required("spec.template", ""));
             return;
         };
-        if let Some(wanted) = spec.child("selector").filter(|s| !s.is_empty()) {
-            if !selector::plain_matches(wanted, template_labels(spec)) {
-                let labels = shown(template_labels(spec));
-                let why = "`selector` does not match template `labels`";
-                errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
-            }
+        if let Some(wanted) = spec.child("selector").filter(|s| !s.is_empty())
+            && !selector::plain_matches(wanted, template_labels(spec))
+        {
+            let labels = shown(template_labels(spec));
+            let why = "`selector` does not match template `labels`";
+            errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
         }
         pod_spec::validate_template(template, "spec.template", errors);
         restart_always(spec, "ReplicationController", errors);
@@ -70,19 +70,19 @@ fn check_selector(spec: &Map<'_>, kind: &str, errors: &mut Errors) {
     errors.extend(validate_label_selector(spec.get("selector"), "spec.selector"));
     if selector::is_empty(wanted) {
         let why = format!("empty selector is invalid for {kind}");
-        errors.push(FieldError::invalid("spec.selector", &shown(Some(wanted)), why));
+        errors.push(FieldError::invalid("spec.selector", shown(Some(wanted)), why));
     }
 }
 
 fn check_template(spec: &Map<'_>, errors: &mut Errors) {
     let template = spec.child("template");
     let wanted = spec.child("selector");
-    if let Some(wanted) = wanted.filter(|s| !selector::is_empty(s)) {
-        if !selector::matches(wanted, template_labels(spec)) {
-            let labels = shown(template_labels(spec));
-            let why = "`selector` does not match template `labels`";
-            errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
-        }
+    if let Some(wanted) = wanted.filter(|s| !selector::is_empty(s))
+        && !selector::matches(wanted, template_labels(spec))
+    {
+        let labels = shown(template_labels(spec));
+        let why = "`selector` does not match template `labels`";
+        errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
     }
     if let Some(template) = template {
         pod_spec::validate_template(template, "spec.template", errors);
@@ -99,11 +99,11 @@ pub(crate) fn validate_deployment(object: &Value<'_>, errors: &mut Errors) {
         non_negative(spec, "minReadySeconds", "spec", errors);
         non_negative(spec, "revisionHistoryLimit", "spec", errors);
         non_negative(spec, "progressDeadlineSeconds", "spec", errors);
-        if let Some(deadline) = spec.int("progressDeadlineSeconds") {
-            if deadline <= spec.int("minReadySeconds").unwrap_or(0) {
-                let why = "must be greater than minReadySeconds";
-                errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, why));
-            }
+        if let Some(deadline) = spec.int("progressDeadlineSeconds")
+            && deadline <= spec.int("minReadySeconds").unwrap_or(0)
+        {
+            let why = "must be greater than minReadySeconds";
+            errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, why));
         }
     });
 }
@@ -197,7 +197,7 @@ pub(crate) fn validate_daemon_set(object: &Value<'_>, errors: &mut Errors) {
         }
         if let Some(wanted) = wanted.filter(|s| selector::is_empty(s)) {
             let why = "empty selector is invalid for daemonset";
-            errors.push(FieldError::invalid("spec.selector", &shown(Some(wanted)), why));
+            errors.push(FieldError::invalid("spec.selector", shown(Some(wanted)), why));
         }
         if let Some(template) = spec.child("template") {
             pod_spec::validate_template(template, "spec.template", errors);

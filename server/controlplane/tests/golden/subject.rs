@@ -32,7 +32,7 @@ pub(crate) enum Answer {
     /// It is invalid.
     Invalid(Status),
     /// The object as it is answered.
-    Object(Json, Vec<String>),
+    Object(Json),
 }
 
 impl<'r> Subject<'r> {
@@ -150,8 +150,7 @@ impl<'r> Subject<'r> {
         if !errors.is_empty() {
             return Answer::Invalid(self.invalid(&object, &errors));
         }
-        let warnings = self.served.strategy.warnings(&object, None);
-        Answer::Object(self.answer(&arena, &object), warnings)
+        Answer::Object(self.answer(&arena, &object))
     }
 
     /// The stored form of a base object and what a GET of it answers.
@@ -195,8 +194,7 @@ impl<'r> Subject<'r> {
         if !errors.is_empty() {
             return Answer::Invalid(self.invalid(&object, &errors));
         }
-        let warnings = strategy.warnings(&object, Some(&old));
-        Answer::Object(self.answer(&arena, &object), warnings)
+        Answer::Object(self.answer(&arena, &object))
     }
 }
 
