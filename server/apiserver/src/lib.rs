@@ -11,6 +11,7 @@ pub mod filters;
 pub mod healthz;
 pub mod limits;
 pub mod metrics;
+pub mod openapi;
 pub mod registry;
 pub mod request;
 pub mod response;

@@ -21,7 +21,10 @@ mod write;
 
 use std::sync::Arc;
 
-use ringbolt_machinery::{schema::Schema, status::Status};
+use ringbolt_machinery::{
+    schema::{Resource, Schema},
+    status::{Reason, Status},
+};
 use ringbolt_protocol::request_info::Verb;
 use ringbolt_storage::object::ResourceId;
 
@@ -30,37 +33,48 @@ use crate::{
     registry::{Part, ServedResource},
     request::Request,
     response::Outcome,
-    routes::ResourceEndpoint,
+    routes::{ResourceEndpoint, RouteTableBuilder},
 };
 
-/// A resource on the route table.
-pub struct Endpoint {
-    store: Arc<ResourceStore>,
+/// Puts a stored resource and its subresources on the route table. `namespaces` is the resource that namespaces
+/// are stored under.
+pub fn install(
+    routes: &mut RouteTableBuilder,
+    schema: &'static Schema,
+    served: ServedResource,
+    namespaces: ResourceId,
+) {
+    let facts = served.facts;
+    let store = ResourceStore::new(schema, served, namespaces);
+    routes.resource(facts, |subresource| {
+        let part = match subresource {
+            None => Part::Main,
+            Some("status") => Part::Status,
+            Some(name) => match store.whole_object_subresource(name) {
+                Some(name) => Part::Other(name),
+                None => return Some(Arc::new(NotBuilt { facts })),
+            },
+        };
+        Some(Arc::new(Endpoint { store: store.clone(), part }))
+    });
 }
 
-impl Endpoint {
-    /// The endpoint of a served resource; `namespaces` is the resource that namespaces are stored under.
-    pub fn new(schema: &'static Schema, served: ServedResource, namespaces: ResourceId) -> Self {
-        Endpoint { store: ResourceStore::new(schema, served, namespaces) }
-    }
+/// Puts a resource that discovery lists and that has no handlers yet on the route table: it says so.
+pub fn install_not_built(routes: &mut RouteTableBuilder, facts: &'static Resource) {
+    routes.resource(facts, |_| Some(Arc::new(NotBuilt { facts })));
+}
+
+/// A resource, or one of its subresources that takes and answers the whole object, on the route table. That path
+/// and verb fit the resource has been seen to there.
+struct Endpoint {
+    store: Arc<ResourceStore>,
+    part: Part,
 }
 
 impl ResourceEndpoint for Endpoint {
     fn serve(&self, request: &Request<'_>) -> Outcome {
-        let store = &self.store;
-        let info = &request.info;
-        if let Some(outcome) = self.misfit(request) {
-            return outcome;
-        }
-        let part = match info.subresource {
-            "" => Part::Main,
-            "status" => Part::Status,
-            other => match store.whole_object_subresource(other) {
-                Some(name) => Part::Other(name),
-                None => return answer::failed(request, &Status::not_found_path()),
-            },
-        };
-        match info.verb {
+        let (store, part) = (&self.store, self.part);
+        match request.info.verb {
             Verb::Get => get::get(store, request),
             Verb::List => list::list(store, request),
             Verb::Watch => watch::watch(store, request),
@@ -74,33 +88,16 @@ impl ResourceEndpoint for Endpoint {
     }
 }
 
-impl Endpoint {
-    /// Answers requests that are none of this resource's: paths outside its scope (404), and verbs that it, or the
-    /// subresource, does not know (405).
-    fn misfit(&self, request: &Request<'_>) -> Option<Outcome> {
-        let info = &request.info;
-        let facts = self.store.served.facts;
-        let named = info.parts.len() > 1;
-        let in_namespace = !info.namespace.is_empty() && facts.resource != "namespaces";
-        let not_found = Some(Status::not_found_path());
-        let not_allowed = Some(Status::method_not_allowed());
-        let subresource = facts.subresources.iter().find(|s| s.name == info.subresource);
-        let verbs = match info.subresource {
-            "" => Some(facts.verbs),
-            _ => subresource.map(|s| s.verbs),
-        };
-        let status = match verbs {
-            _ if in_namespace != facts.namespaced && (in_namespace || named) => not_found,
-            _ if info.parts.len() > 3 => not_found,
-            None => not_found,
-            Some(verbs) if !verbs.contains(&info.verb.as_str()) => not_allowed,
-            Some(_) => match info.verb {
-                Verb::Create if named && info.subresource.is_empty() => not_allowed,
-                Verb::Update | Verb::Patch if !named => not_allowed,
-                Verb::Create | Verb::DeleteCollection if in_namespace != facts.namespaced => not_allowed,
-                _ => None,
-            },
-        };
-        status.map(|status| answer::failed(request, &status))
+/// What is served later: discovery must list it for clients to work, and a client that calls it is told.
+struct NotBuilt {
+    facts: &'static Resource,
+}
+
+impl ResourceEndpoint for NotBuilt {
+    fn serve(&self, request: &Request<'_>) -> Outcome {
+        let slash = if request.info.subresource.is_empty() { "" } else { "/" };
+        let what = format!("{}{slash}{}", self.facts.resource, request.info.subresource);
+        let message = format!("{what} is not implemented by this server");
+        answer::failed(request, &Status::failure(501, Reason::Unknown, message))
     }
 }

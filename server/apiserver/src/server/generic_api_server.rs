@@ -205,9 +205,13 @@ impl RunningServer {
         &self.context.signals
     }
 
-    /// The first hook that failed, if one has.
-    pub fn failed_hook(&self) -> Option<(&'static str, String)> {
-        self.failures.try_recv().ok()
+    /// Blocks until every post-start hook has run; the first that fails, and why.
+    pub fn wait_for_hooks(&self) -> Result<(), (&'static str, String)> {
+        // Hooks that have run drop their end of the channel.
+        match self.failures.recv() {
+            Ok(failed) => Err(failed),
+            Err(mpsc::RecvError) => Ok(()),
+        }
     }
 
     /// Ends the server in good order: unready first, then deaf, then done with what was asked before.
