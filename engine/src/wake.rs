@@ -144,8 +144,8 @@ pub(crate) struct Inbox {
 
 /// What cores and the engine's handle tell a core.
 pub(crate) enum Message {
-    /// A connection another core accepted.
-    Accepted { stream: TcpStream, listener: u16 },
+    /// A connection another core accepted, and the place of its listener.
+    Accepted { stream: TcpStream, listener: u32 },
     /// Take no new connections.
     StopAccepting,
     /// Finish the connections.

@@ -119,18 +119,17 @@ impl<A: App> Core<A> {
             listener.cancelling = true;
             self.state.ring.cancel(Op::Accept(index))?;
         }
-        let id = listener.id;
         if target == here {
-            self.adopt(stream, id);
+            self.adopt(stream, index);
         } else {
             count(&shared.handed_over);
-            listener.peers[target].send(Message::Accepted { stream, listener: id });
+            listener.peers[target].send(Message::Accepted { stream, listener: index });
         }
         Ok(())
     }
 
     /// Takes a connection that was counted as this core's.
-    pub(super) fn adopt(&mut self, stream: TcpStream, listener: u16) {
+    pub(super) fn adopt(&mut self, stream: TcpStream, listener: u32) {
         let slots_max = (self.state.config.connections_max + limits::CONNECTIONS_SLACK) as usize;
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -140,7 +139,9 @@ impl<A: App> Core<A> {
             }
             None => return self.turn_away(stream),
         };
-        let tls = self.listeners.iter().find(|l| l.id == listener).and_then(|l| l.tls.clone());
+        // Cores have the same listeners in the same order.
+        let listener = &self.listeners[listener as usize];
+        let (listener, tls) = (listener.id, listener.tls.clone());
         let session = match tls.map(|tls| Session::new(tls.current())).transpose() {
             Ok(session) if self.stopping.is_none() => session.map(Box::new),
             _ => {

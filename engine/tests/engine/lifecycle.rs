@@ -89,6 +89,23 @@ fn a_taken_port_is_told_even_if_it_could_be_shared() {
 }
 
 #[test]
+fn several_listeners_share_the_cores() {
+    let board = std::sync::Arc::new(Board::default());
+    let shared = board.clone();
+    let listeners = [3, 4].map(|id| Listener { addr: "127.0.0.1:0".parse().unwrap(), tls: None, id });
+    let engine =
+        Engine::start(config(2), listeners.to_vec(), move |core| Script::new(shared.clone(), core)).unwrap();
+    let mut seen = Vec::new();
+    for (i, &addr) in engine.addresses().iter().enumerate() {
+        for _ in 0..4 {
+            ask(&mut connect(addr), "core\n");
+            seen.push((i, board.infos.lock().unwrap().pop().unwrap().listener));
+        }
+    }
+    assert!(seen.iter().all(|&(i, id)| id == [3, 4][i]), "{seen:?}");
+}
+
+#[test]
 fn a_core_that_is_not_there_is_told() {
     let config = EngineConfig { cores: vec![1023], ..EngineConfig::default() };
     let err = Engine::start(config, Vec::new(), |_| Nothing).err().expect("there is no such core");

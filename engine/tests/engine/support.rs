@@ -72,6 +72,10 @@ pub(crate) fn patterned(from: usize, len: usize) -> Vec<u8> {
 }
 
 impl Script {
+    pub(crate) fn new(shared: Arc<Board>, core: CoreHandle) -> Script {
+        Script { shared, core, core_waiters: Vec::new() }
+    }
+
     fn more(&self, conn: &mut Conn, io: &mut Io<'_>) {
         while let Some((at, end)) = conn.big {
             if at == end {
@@ -242,12 +246,8 @@ pub(crate) fn serve_with(config: EngineConfig, tls: Option<Arc<TlsConfig>>) -> S
     let board = Arc::new(Board::default());
     let shared = board.clone();
     let listener = Listener { addr: "127.0.0.1:0".parse().unwrap(), tls, id: 7 };
-    let engine = Engine::start(config, vec![listener], move |core| Script {
-        shared: shared.clone(),
-        core,
-        core_waiters: Vec::new(),
-    })
-    .expect("the engine starts");
+    let engine = Engine::start(config, vec![listener], move |core| Script::new(shared.clone(), core))
+        .expect("the engine starts");
     Server { engine, board }
 }
 
