@@ -17,3 +17,4 @@ pub mod strict;
 pub mod time;
 pub mod validation;
 pub mod value;
+pub mod yaml;
