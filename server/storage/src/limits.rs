@@ -29,6 +29,8 @@ pub const SEGMENT_BYTES_FIRST: u64 = 2 * MIB as u64;
 /// Each further segment is four times the one before, up to this: a change of segments then costs nothing that
 /// can be measured, and a compaction frees space in small enough steps.
 pub const SEGMENT_BYTES_MAX: u64 = 32 * MIB as u64;
+/// The same where there is no thread to prepare segments: the sequencer is away for as long as this takes to write.
+pub const SEGMENT_BYTES_INLINE: u64 = 8 * MIB as u64;
 /// The journal is compacted when it is larger than this and larger than the live objects: recovery reads it all.
 pub const JOURNAL_BYTES_COMPACT: u64 = 64 * MIB as u64;
 /// What compaction writes in one step where it shares the sequencer's thread: about a millisecond of a disk.

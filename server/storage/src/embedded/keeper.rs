@@ -89,11 +89,22 @@ impl Keeper {
     pub(crate) fn has_steps(&self) -> bool {
         matches!(self, Keeper::Inline(tasks) if !tasks.is_empty())
     }
-    /// Does a step if that is the caller's matter, and says what was done.
-    pub(crate) fn poll(&mut self, disk: &mut dyn Disk) -> Option<Done> {
+    /// Whether work is done on the caller's time.
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self, Keeper::Inline(_))
+    }
+    /// What the thread has done.
+    pub(crate) fn poll(&mut self) -> Option<Done> {
+        match self {
+            Keeper::Inline(_) => None,
+            Keeper::Thread { done, .. } => done.try_recv().ok(),
+        }
+    }
+    /// Does a step if that is the caller's matter, and says what is done with it.
+    pub(crate) fn step(&mut self, disk: &mut dyn Disk) -> Option<Done> {
         match self {
             Keeper::Inline(tasks) => step_first(tasks, disk),
-            Keeper::Thread { done, .. } => done.try_recv().ok(),
+            Keeper::Thread { .. } => None,
         }
     }
     /// Waits until something is done. `None` when there is nothing to wait for.

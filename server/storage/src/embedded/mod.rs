@@ -20,6 +20,8 @@ mod state;
 pub mod tools;
 
 #[cfg(test)]
+mod kill;
+#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;
@@ -104,9 +106,14 @@ impl Embedded {
     /// Brings what is queued to its end and stops the sequencer. Writes after it fail; reads go on.
     pub fn close(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        if thread.thread().id() == std::thread::current().id() {
+            // A waker or listener dropped the last handle on the sequencer's own thread, which cannot wait for
+            // itself. If the queue is full, it ends when its senders are gone, which is now.
+            drop(self.queue.try_send(Command::Close));
+            return;
+        }
         drop(self.queue.send(Command::Close));
-        // A waker or listener that drops the last handle runs on the sequencer's thread.
-        if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+        if thread.join().is_err() {
             tracing::error!("the sequencer panicked");
         }
     }

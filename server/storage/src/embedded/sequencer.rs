@@ -104,7 +104,7 @@ impl Sequencer {
 
     /// Takes as many of `requests` as one batch holds, and what has expired, and brings it all to its end.
     pub(crate) fn run_batch(&mut self, requests: &mut VecDeque<Request>) {
-        self.look_after_files();
+        self.take_in_files();
         if let Some(text) = self.failure.text() {
             for (_, promise) in requests.drain(..) {
                 promise.resolve(Err(WriteError::Failed(text.clone())));
@@ -148,6 +148,9 @@ impl Sequencer {
         }
         self.trim();
         self.compact_if_worthwhile();
+        if self.keeper.has_steps() {
+            self.take_in_step();
+        }
     }
 
     /// When there is something to do without a request: history to give back, objects to expire.
@@ -339,23 +342,39 @@ impl Sequencer {
         self.keeper.has_steps()
     }
 
-    /// Takes in what the keeper has done, and starts what is due.
-    pub(crate) fn look_after_files(&mut self) {
-        while let Some(done) = self.keeper.poll(&mut *self.disk) {
+    /// Takes in what the keeper's thread has done, and starts what is due.
+    fn take_in_files(&mut self) {
+        while let Some(done) = self.keeper.poll() {
             self.done(done);
         }
         self.prepare_segment();
+    }
+
+    /// Does a step of the keeper's work, where it has no thread.
+    fn take_in_step(&mut self) {
+        if let Some(done) = self.keeper.step(&mut *self.disk) {
+            self.done(done);
+        }
     }
 
     fn prepare_segment(&mut self) {
         if self.journal.spare.is_some() || self.preparing {
             return;
         }
+        // Where it holds up writes, it is put off until it will be needed.
+        let segment = &self.journal.segment;
+        if self.keeper.is_inline() && segment.next * 2 < segment.blocks {
+            return;
+        }
         if self.full.is_some() && self.options.clock.monotonic() < self.retry_at {
             return;
         }
         let current = (self.journal.segment.blocks * BLOCK) as u64;
-        let size = (current * 4).min(self.options.segment_bytes.1).max(self.options.segment_bytes.0);
+        let (first, mut most) = self.options.segment_bytes;
+        if self.keeper.is_inline() {
+            most = most.min(limits::SEGMENT_BYTES_INLINE.max(first));
+        }
+        let size = (current * 4).min(most).max(first);
         self.preparing = true;
         self.keeper.push(Task::Prepare { number: self.journal.segment.number + 1, size });
     }

@@ -27,6 +27,7 @@ struct Sim {
     fail_flush_at: Option<u64>,
     flushes: u64,
     capacity: Option<u64>,
+    threaded: bool,
     random: Option<Random>,
 }
 
@@ -63,6 +64,11 @@ impl SimDisk {
     /// Fails the flush so many flushes from now; what was written before it may or may not be durable.
     pub(crate) fn fail_flush_in(&self, flushes: u64) {
         self.with(|sim| sim.fail_flush_at = Some(sim.flushes + flushes));
+    }
+    /// Gives out a second handle, so that file work is done on a thread of its own. Runs are then not repeatable.
+    pub(crate) fn threaded(self) -> SimDisk {
+        self.with(|sim| sim.threaded = true);
+        self
     }
     /// Bytes of all files together.
     pub(crate) fn set_capacity(&self, bytes: Option<u64>) {
@@ -277,5 +283,9 @@ impl Disk for SimDisk {
     fn close(&mut self, _file: FileId) {}
     fn free(&mut self) -> Option<u64> {
         None
+    }
+    fn another(&mut self) -> io::Result<Option<Box<dyn Disk>>> {
+        let threaded = self.with(|sim| sim.threaded);
+        Ok(threaded.then(|| Box::new(self.clone()) as Box<dyn Disk>))
     }
 }
