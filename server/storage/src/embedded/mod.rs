@@ -20,6 +20,8 @@ mod state;
 pub mod tools;
 
 #[cfg(test)]
+mod format_tests;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod simulation;
