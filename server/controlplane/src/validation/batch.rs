@@ -36,7 +36,7 @@ fn job_spec(spec: &Map<'_>, path: &str, errors: &mut Errors) {
     }
     let Some(template) = spec.child("template") else { return };
     let path = child(path, "template");
-    pod_spec::validate_template(template, &path, errors);
+    pod_spec::validate_template(template, None, &path, errors);
     if let Some(pod) = template.child("spec") {
         let policy = pod.text("restartPolicy");
         if policy == "Always" {

@@ -1,9 +1,12 @@
 //! Pods.
 
 use ringbolt_apiserver::registry::Part;
-use ringbolt_machinery::{field::FieldError, value::Value};
+use ringbolt_machinery::{
+    field::{FieldError, child, index},
+    value::{Map, Value},
+};
 
-use super::{Errors, pod_spec, with_map};
+use super::{Errors, container, pod_spec, with_map};
 use crate::tree::{Members, is_zero, same};
 
 /// Members of a spec that a bound pod may still change.
@@ -19,7 +22,17 @@ const MUTABLE: [&str; 6] = [
 const FORBIDDEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
-    with_map(object, "spec", |spec| pod_spec::validate(spec, "spec", errors));
+    with_map(object, "spec", |spec| {
+        pod_spec::validate(spec, None, "spec", errors);
+        only_for_pods(spec, errors);
+        if !spec.lacks("ephemeralContainers") {
+            errors.push(FieldError::forbidden("spec.ephemeralContainers", "cannot be set on create"));
+        }
+        if !spec.lacks("nodeName") && !spec.lacks("schedulingGates") {
+            let why = "cannot be set until all schedulingGates have been cleared";
+            errors.push(FieldError::forbidden("spec.nodeName", why));
+        }
+    });
 }
 
 pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
@@ -46,7 +59,18 @@ pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, e
     if changed {
         errors.push(FieldError::forbidden("spec", FORBIDDEN));
     }
-    pod_spec::validate(new, "spec", errors);
+    pod_spec::validate(new, None, "spec", errors);
+    only_for_pods(new, errors);
+}
+
+fn only_for_pods(spec: &Map<'_>, errors: &mut Errors) {
+    for list in ["containers", "initContainers"] {
+        for (at, container) in spec.items(list).iter().enumerate() {
+            if let Some(container) = container.as_map() {
+                container::only_for_pod(container, &index(&child("spec", list), at), errors);
+            }
+        }
+    }
 }
 
 pub(crate) fn warnings(object: &Value<'_>, old: Option<&Value<'_>>, warnings: &mut Vec<String>) {

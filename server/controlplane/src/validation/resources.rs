@@ -1,7 +1,7 @@
 //! Resource requirements of containers.
 
 use ringbolt_machinery::{
-    field::{FieldError, child, key},
+    field::{FieldError, child, index, key},
     value::{Map, Value},
 };
 
@@ -54,4 +54,36 @@ fn sorted<'a>(resources: &Map<'a>, list: &str) -> Vec<(&'a str, &'a str)> {
         .unwrap_or_default();
     entries.sort_unstable();
     entries
+}
+
+/// The claims that a container takes part in are claims of its pod.
+pub(crate) fn validate_claims(resources: &Map<'_>, claims: &[&str], path: &str, errors: &mut Errors) {
+    let path = child(path, "claims");
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for (at, claim) in resources.items("claims").iter().filter_map(Value::as_map).enumerate() {
+        let (name, request) = (claim.text("name"), claim.text("request"));
+        let path = index(&path, at);
+        if name.is_empty() {
+            errors.push(FieldError::required(path, ""));
+            continue;
+        }
+        if seen.contains(&(name, request)) {
+            errors.push(FieldError::duplicate(path.clone(), name));
+        }
+        seen.push((name, request));
+        if !claims.contains(&name) {
+            let known = match claims {
+                [] => "which is empty".to_owned(),
+                _ => {
+                    let mut sorted = claims.to_vec();
+                    sorted.sort_unstable();
+                    sorted.join(", ")
+                }
+            };
+            let joint = if claims.is_empty() { " " } else { ": " };
+            let mut error = FieldError::not_found(path, name);
+            error.detail = format!("must be one of the names in pod.spec.resourceClaims{joint}{known}");
+            errors.push(error);
+        }
+    }
 }

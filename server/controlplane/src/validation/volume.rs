@@ -33,41 +33,75 @@ const REQUIRED: &[(&str, &str)] = &[
     ("vsphereVolume", "volumePath"),
 ];
 
-/// The volumes of a pod; answers with their names.
+/// The volumes of a pod; answers with the names of those that are in order.
 pub(crate) fn validate<'a>(volumes: &[Value<'a>], path: &str, errors: &mut Errors) -> Vec<&'a str> {
     let mut names: Vec<&'a str> = Vec::new();
     for (at, volume) in volumes.iter().enumerate() {
         let path = index(path, at);
         let Some(volume) = volume.as_map() else { continue };
+        let before = errors.len();
         source(volume, &path, errors);
         let (name, at) = (volume.text("name"), child(&path, "name"));
         if name.is_empty() {
-            errors.push(FieldError::required(at, ""));
-            continue;
-        }
-        let messages = dns1123_label_errors(name);
-        if !messages.is_empty() {
-            each_invalid(messages, &at, name, errors);
-        } else if names.contains(&name) {
-            errors.push(FieldError::duplicate(at, name));
+            errors.push(FieldError::required(at.clone(), ""));
         } else {
+            each_invalid(dns1123_label_errors(name), &at, name, errors);
+        }
+        if names.contains(&name) {
+            errors.push(FieldError::duplicate(at, name));
+        }
+        if errors.len() == before {
             names.push(name);
         }
     }
     names
 }
 
+/// Kinds of sources in the order they are looked at, with the name that errors about a second one give them.
+const KINDS: &[(&str, &str)] = &[
+    ("emptyDir", "emptyDir"),
+    ("hostPath", "hostPath"),
+    ("gitRepo", "gitRepo"),
+    ("gcePersistentDisk", "gcePersistentDisk"),
+    ("awsElasticBlockStore", "awsElasticBlockStore"),
+    ("secret", "secret"),
+    ("nfs", "nfs"),
+    ("iscsi", "iscsi"),
+    ("glusterfs", "glusterfs"),
+    ("flocker", "flocker"),
+    ("persistentVolumeClaim", "persistentVolumeClaim"),
+    ("rbd", "rbd"),
+    ("cinder", "cinder"),
+    ("cephfs", "cephFS"),
+    ("quobyte", "quobyte"),
+    ("downwardAPI", "downwarAPI"),
+    ("fc", "fc"),
+    ("flexVolume", "flexVolume"),
+    ("configMap", "configMap"),
+    ("azureFile", "azureFile"),
+    ("vsphereVolume", "vsphereVolume"),
+    ("photonPersistentDisk", "photonPersistentDisk"),
+    ("portworxVolume", "portworxVolume"),
+    ("azureDisk", "azureDisk"),
+    ("storageos", "storageos"),
+    ("projected", "projected"),
+    ("scaleIO", "scaleIO"),
+    ("csi", "csi"),
+    ("ephemeral", "ephemeral"),
+    ("image", "image"),
+];
+
 fn source(volume: &Map<'_>, path: &str, errors: &mut Errors) {
     let mut found = 0;
-    for (kind, source) in volume.iter().filter(|(k, v)| *k != "name" && !v.is_null()) {
+    for (kind, shown) in KINDS {
+        let Some(source) = volume.child(kind) else { continue };
         found += 1;
-        let path = child(path, kind);
         if found > 1 {
-            errors.push(FieldError::forbidden(path, "may not specify more than 1 volume type"));
+            errors.push(FieldError::forbidden(child(path, shown), "may not specify more than 1 volume type"));
             continue;
         }
-        let Some(source) = source.as_map() else { continue };
-        for (_, member) in REQUIRED.iter().filter(|(k, _)| *k == kind) {
+        let path = child(path, kind);
+        for (_, member) in REQUIRED.iter().filter(|(k, _)| k == kind) {
             if source.lacks(member) {
                 errors.push(FieldError::required(child(&path, member), ""));
             }

@@ -14,7 +14,7 @@ use super::{
 use crate::tree::Members;
 
 pub(crate) fn validate_pod_template(object: &Value<'_>, errors: &mut Errors) {
-    with_map(object, "template", |template| pod_spec::validate_template(template, "template", errors));
+    with_map(object, "template", |template| pod_spec::validate_template(template, None, "template", errors));
 }
 
 fn template_labels<'v, 'a>(spec: &'v Map<'a>) -> Option<&'v Map<'a>> {
@@ -43,7 +43,7 @@ pub(crate) fn validate_replication_controller(object: &Value<'_>, errors: &mut E
             let why = "`selector` does not match template `labels`";
             errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
         }
-        pod_spec::validate_template(template, "spec.template", errors);
+        pod_spec::validate_template(template, None, "spec.template", errors);
         restart_always(spec, "ReplicationController", errors);
     });
 }
@@ -74,7 +74,7 @@ fn check_selector(spec: &Map<'_>, kind: &str, errors: &mut Errors) {
     }
 }
 
-fn check_template(spec: &Map<'_>, errors: &mut Errors) {
+fn check_template(spec: &Map<'_>, claimed: pod_spec::Claimed<'_>, errors: &mut Errors) {
     let template = spec.child("template");
     let wanted = spec.child("selector");
     if let Some(wanted) = wanted.filter(|s| !selector::is_empty(s))
@@ -85,7 +85,7 @@ fn check_template(spec: &Map<'_>, errors: &mut Errors) {
         errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
     }
     if let Some(template) = template {
-        pod_spec::validate_template(template, "spec.template", errors);
+        pod_spec::validate_template(template, claimed, "spec.template", errors);
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn validate_deployment(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
         non_negative(spec, "replicas", "spec", errors);
         check_selector(spec, "deployment", errors);
-        check_template(spec, errors);
+        check_template(spec, None, errors);
         restart_always(spec, "ReplicaSet", errors);
         deployment_strategy(spec, errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
@@ -168,7 +168,7 @@ pub(crate) fn validate_replica_set(object: &Value<'_>, errors: &mut Errors) {
         non_negative(spec, "replicas", "spec", errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
         check_selector(spec, "deployment", errors);
-        check_template(spec, errors);
+        check_template(spec, None, errors);
         restart_always(spec, "ReplicaSet", errors);
     });
 }
@@ -200,7 +200,7 @@ pub(crate) fn validate_daemon_set(object: &Value<'_>, errors: &mut Errors) {
             errors.push(FieldError::invalid("spec.selector", shown(Some(wanted)), why));
         }
         if let Some(template) = spec.child("template") {
-            pod_spec::validate_template(template, "spec.template", errors);
+            pod_spec::validate_template(template, None, "spec.template", errors);
         }
         restart_always(spec, "DaemonSet", errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
@@ -283,13 +283,9 @@ pub(crate) fn validate_stateful_set(object: &Value<'_>, errors: &mut Errors) {
             each_invalid(dns1123_label_errors(service), "spec.serviceName", service, errors);
         }
         check_selector(spec, "statefulset", errors);
-        // Templates of claims are volumes of the pods as well: mounts may name them. Host name and subdomain are
-        // the server's in the end, whatever the template says.
-        let pod = spec.child("template").and_then(|t| t.child("spec"));
-        let named = pod.is_some_and(|p| !p.lacks("hostname") || !p.lacks("subdomain"));
-        if spec.lacks("volumeClaimTemplates") && !named {
-            check_template(spec, errors);
-        }
+        let claims = spec.items("volumeClaimTemplates").iter();
+        let claimed: Vec<&str> = claims.filter_map(|c| c.str_at(&["metadata", "name"])).collect();
+        check_template(spec, Some(&claimed), errors);
         restart_always(spec, "StatefulSet", errors);
     });
 }

@@ -223,12 +223,12 @@ fn check(verb: &str, accepted_min: usize, objects_min: usize, messages_min: usiz
 
 #[test]
 fn creates() {
-    check("create", 2289, 2177, 712);
+    check("create", 2289, 2177, 994);
 }
 
 #[test]
 fn updates() {
-    check("update", 1045, 933, 352);
+    check("update", 1045, 933, 424);
 }
 
 #[test]
