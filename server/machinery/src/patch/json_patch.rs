@@ -1,27 +1,99 @@
-//! JSON Patch (RFC 6902), with the limits and the leniencies of the library that the API server uses: `remove` and
-//! `replace` need their target, negative indices count from the end.
+//! JSON Patch (RFC 6902) as the library of the API server applies it, with its limits, its leniencies and its texts:
+//! `replace` of a member that is not there sets it, `copy` of one copies null, negative indices count from the end.
 
 use bumpalo::Bump;
 
 use super::PatchError;
 use crate::{
+    json,
     limits::{JSON_PATCH_COPY_MAX, JSON_PATCH_OPERATIONS_MAX},
+    strict::{Mode, StrictError, StrictKind},
     value::Value,
 };
 
-/// Applies the operations in order. A failure leaves `target` half changed: it is the caller's copy.
-pub fn apply_json<'a>(arena: &'a Bump, target: &mut Value<'a>, operations: &Value<'a>) -> Result<(), PatchError> {
-    let Value::List(operations) = operations else {
-        let what = match operations {
-            Value::Map(_) => "object",
-            Value::String(_) => "string",
-            Value::Bool(_) => "bool",
-            Value::Null => return Ok(()),
-            _ => "number",
+/// Operations of a patch body, with what strict decoding finds wrong with them.
+#[derive(Clone, Debug)]
+pub struct JsonPatch<'a> {
+    /// The list of operations, for [`apply_json`].
+    pub operations: Value<'a>,
+    /// Unknown and duplicate fields of operations, as the API server words them; empty unless asked for.
+    pub strict_errors: Vec<StrictError>,
+}
+
+/// Decodes the body of a JSON Patch.
+pub fn decode_json<'a>(arena: &'a Bump, bytes: &'a [u8], mode: Mode) -> Result<JsonPatch<'a>, PatchError> {
+    let decoding = |text: &str| PatchError::Malformed(format!("error decoding patch: {text}"));
+    let decoded = json::decode_untyped_strict(arena, bytes, mode).map_err(|e| decoding(e.message()))?;
+    let mut errors = decoded.strict_errors;
+    let none = bumpalo::collections::Vec::new_in(arena);
+    let list = match &decoded.value {
+        Value::List(list) => list,
+        Value::Null => &none,
+        other => {
+            let what = kind_of(other);
+            return Err(decoding(&format!(
+                "json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
+            )));
+        }
+    };
+    for (i, operation) in list.iter().enumerate() {
+        let members = match operation {
+            Value::Map(map) => map,
+            Value::Null => continue,
+            other => {
+                let what = kind_of(other);
+                return Err(decoding(&format!(
+                    "json: cannot unmarshal {what} into Go value of type handlers.jsonPatchOp"
+                )));
+            }
         };
-        return Err(PatchError::Malformed(format!(
-            "error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
-        )));
+        for (name, value) in members.iter() {
+            match (name, value) {
+                ("op" | "path" | "from", Value::String(_) | Value::Null) | ("value", _) => {}
+                ("op" | "path" | "from", other) => {
+                    let what = kind_of(other);
+                    return Err(decoding(&format!(
+                        "json: cannot unmarshal {what} into Go struct field jsonPatchOp.{name} of type string"
+                    )));
+                }
+                (unknown, _) if mode == Mode::Strict => {
+                    errors.push(StrictError { kind: StrictKind::Unknown, path: format!("[{i}].{unknown}") });
+                }
+                _ => {}
+            }
+        }
+    }
+    for error in &mut errors {
+        error.kind = StrictKind::Other(format!("json patch {error}"));
+    }
+    Ok(JsonPatch { operations: decoded.value, strict_errors: errors })
+}
+
+fn kind_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Map(_) => "object",
+        Value::List(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        _ => "number",
+    }
+}
+
+/// Applies the operations in order. A failure leaves `target` half changed: it is the caller's copy.
+pub fn apply_json<'a>(
+    arena: &'a Bump,
+    target: &mut Value<'a>,
+    operations: &Value<'a>,
+) -> Result<(), PatchError> {
+    let operations = match operations {
+        Value::List(operations) => operations,
+        Value::Null => return Ok(()),
+        other => {
+            let what = kind_of(other);
+            return Err(PatchError::Malformed(format!(
+                "error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
+            )));
+        }
     };
     if operations.len() > JSON_PATCH_OPERATIONS_MAX {
         return Err(PatchError::TooLarge(format!(
@@ -29,171 +101,299 @@ pub fn apply_json<'a>(arena: &'a Bump, target: &mut Value<'a>, operations: &Valu
             operations.len()
         )));
     }
-    let mut copied = 0;
+    let mut patch = Patch { arena, copied: 0 };
     for operation in operations {
-        apply(arena, target, operation, &mut copied).map_err(PatchError::NotApplicable)?;
+        patch.apply(target, operation).map_err(PatchError::NotApplicable)?;
     }
     Ok(())
 }
 
-fn apply<'a>(
+/// Text of an error, with the cause that Go wraps.
+fn because(text: String, cause: &str) -> String {
+    format!("{text}: {cause}")
+}
+
+const MISSING: &str = "missing value";
+
+struct Patch<'a> {
     arena: &'a Bump,
-    target: &mut Value<'a>,
-    operation: &Value<'a>,
-    copied: &mut usize,
-) -> Result<(), String> {
-    let text = |name: &str| operation.str_at(&[name]);
-    let path = || text("path").map(Pointer::parse).ok_or_else(|| "operation does not have a path".to_owned());
-    let from = || text("from").map(Pointer::parse).ok_or_else(|| "operation does not have a from".to_owned());
-    let value = || operation.path(&["value"]).cloned().unwrap_or(Value::Null);
-    match text("op").unwrap_or("") {
-        "add" => add(arena, target, &path()?, value()),
-        "remove" => remove(target, &path()?).map(drop),
-        "replace" => {
-            let path = path()?;
-            if path.is_root() {
-                *target = value();
-                return Ok(());
+    /// Bytes that `copy` has added so far.
+    copied: i64,
+}
+
+impl<'a> Patch<'a> {
+    fn apply(&mut self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
+        match operation.str_at(&["op"]).unwrap_or("unknown") {
+            "add" => self.add(target, operation),
+            "remove" => self.remove(target, operation),
+            "replace" => self.replace(target, operation),
+            "move" => self.move_(target, operation),
+            "copy" => self.copy(target, operation),
+            "test" => test(target, operation),
+            other => Err(format!("Unexpected kind: {other}")),
+        }
+    }
+
+    fn add(&self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
+        let Ok(path) = path(operation) else {
+            return Err(because("add operation failed to decode path".into(), MISSING));
+        };
+        let Some((container, key)) = find(target, path) else {
+            return Err(because(
+                format!("add operation does not apply: doc is missing path: \"{path}\""),
+                MISSING,
+            ));
+        };
+        self.insert(container, &key, value(operation).unwrap_or(Value::Null))
+            .map_err(|cause| because(format!("error in add for path: '{path}'"), &cause))
+    }
+
+    fn remove(&self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
+        let Ok(path) = path(operation) else {
+            return Err(because("remove operation failed to decode path".into(), MISSING));
+        };
+        let Some((container, key)) = find(target, path) else {
+            return Err(because(
+                format!("remove operation does not apply: doc is missing path: \"{path}\""),
+                MISSING,
+            ));
+        };
+        take(container, &key)
+            .map(drop)
+            .map_err(|cause| because(format!("error in remove for path: '{path}'"), &cause))
+    }
+
+    fn replace(&self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
+        let path = path(operation)
+            .map_err(|cause| because("replace operation failed to decode path".into(), &cause))?;
+        let new = value(operation).unwrap_or(Value::Null);
+        if path.is_empty() {
+            return match new {
+                Value::Map(_) | Value::List(_) => {
+                    *target = new;
+                    Ok(())
+                }
+                _ => Err("replace operation value must be object or array: %!w(<nil>)".into()),
+            };
+        }
+        let missing = |what: &str| {
+            because(format!("replace operation does not apply: doc is missing {what}: {path}"), MISSING)
+        };
+        let Some((container, key)) = find(target, path) else { return Err(missing("path")) };
+        match container {
+            Value::Map(map) => {
+                map.insert(self.arena.alloc_str(&key), new);
             }
-            *find_mut(target, &path).ok_or_else(|| missing("replace", &path))? = value();
-            Ok(())
+            Value::List(list) => {
+                let at = index(&key, list.len()).map_err(|_| missing("key"))?;
+                list[at] = new;
+            }
+            _ => return Err(missing("path")),
         }
-        "move" => {
-            let (from, path) = (from()?, path()?);
-            let moved = remove(target, &from)?;
-            add(arena, target, &path, moved)
-        }
-        "copy" => {
-            let (from, path) = (from()?, path()?);
-            let found = find(target, &from).ok_or_else(|| missing("copy", &from))?.clone();
-            *copied += size(&found);
-            if *copied as i64 > JSON_PATCH_COPY_MAX {
+        Ok(())
+    }
+
+    fn move_(&self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
+        let from = from(operation)
+            .map_err(|cause| because("move operation failed to decode from".into(), &cause))?;
+        let Some((container, key)) = find(target, from) else {
+            return Err(because(
+                format!("move operation does not apply: doc is missing from path: {from}"),
+                MISSING,
+            ));
+        };
+        let moved = take(container, &key)
+            .map_err(|cause| because(format!("error in move for path: '{key}'"), &cause))?;
+        let path = path(operation)
+            .map_err(|cause| because("move operation failed to decode path".into(), &cause))?;
+        let Some((container, key)) = find(target, path) else {
+            return Err(because(
+                format!("move operation does not apply: doc is missing destination path: {path}"),
+                MISSING,
+            ));
+        };
+        self.insert(container, &key, moved)
+            .map_err(|cause| because(format!("error in move for path: '{path}'"), &cause))
+    }
+
+    fn copy(&mut self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
+        let from = from(operation)
+            .map_err(|cause| because("copy operation failed to decode from".into(), &cause))?;
+        let Some((container, key)) = find(target, from) else {
+            return Err(because(
+                format!("copy operation does not apply: doc is missing from path: {from}"),
+                MISSING,
+            ));
+        };
+        let found = get(container, &key)
+            .map_err(|cause| because(format!("error in copy for from: '{from}'"), &cause))?;
+        let found = found.cloned();
+        let Ok(path) = path(operation) else {
+            return Err(because("copy operation failed to decode path".into(), MISSING));
+        };
+        let Some((container, key)) = find(target, path) else {
+            return Err(because(
+                format!("copy operation does not apply: doc is missing destination path: {path}"),
+                MISSING,
+            ));
+        };
+        if let Some(found) = found.as_ref().filter(|found| !found.is_null()) {
+            self.copied += size(found);
+            if self.copied > JSON_PATCH_COPY_MAX {
                 return Err(format!(
-                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit \
-                     {JSON_PATCH_COPY_MAX}"
+                    "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit \
+                     {JSON_PATCH_COPY_MAX}",
+                    self.copied
                 ));
             }
-            add(arena, target, &path, found)
         }
-        "test" => {
-            let path = path()?;
-            let found = find(target, &path);
-            let wanted = value();
-            let equal = match found {
-                Some(found) => same(found, &wanted),
-                None => wanted.is_null(),
-            };
-            if equal { Ok(()) } else { Err(format!("testing value {} failed", path.text)) }
-        }
-        other => Err(format!("Unexpected kind: {other}")),
-    }
-}
-
-/// A JSON Pointer.
-struct Pointer {
-    text: String,
-    parts: Vec<String>,
-}
-
-impl Pointer {
-    fn parse(text: &str) -> Pointer {
-        let parts = text.split('/').skip(1).map(|p| p.replace("~1", "/").replace("~0", "~")).collect();
-        Pointer { text: text.to_owned(), parts }
+        self.insert(container, &key, found.unwrap_or(Value::Null))
+            .map_err(|cause| because("error while adding value during copy".into(), &cause))
     }
 
-    fn is_root(&self) -> bool {
-        self.text.is_empty()
-    }
-}
-
-fn missing(operation: &str, path: &Pointer) -> String {
-    format!("{operation} operation does not apply: doc is missing path: {}: missing value", path.text)
-}
-
-/// An index into a list of `len`: negative ones count from the end.
-fn index(part: &str, len: usize) -> Option<usize> {
-    let n: i64 = part.parse().ok()?;
-    let at = if n < 0 { n + len as i64 } else { n };
-    usize::try_from(at).ok().filter(|&i| i < len)
-}
-
-fn find<'v, 'a>(target: &'v Value<'a>, path: &Pointer) -> Option<&'v Value<'a>> {
-    path.parts.iter().try_fold(target, |at, part| match at {
-        Value::Map(map) => map.get(part),
-        Value::List(list) => list.get(index(part, list.len())?),
-        _ => None,
-    })
-}
-
-fn find_mut<'v, 'a>(target: &'v mut Value<'a>, path: &Pointer) -> Option<&'v mut Value<'a>> {
-    descend(target, &path.parts)
-}
-
-fn descend<'v, 'a>(target: &'v mut Value<'a>, parts: &[String]) -> Option<&'v mut Value<'a>> {
-    parts.iter().try_fold(target, |at, part| match at {
-        Value::Map(map) => map.get_mut(part),
-        Value::List(list) => {
-            let i = index(part, list.len())?;
-            list.get_mut(i)
-        }
-        _ => None,
-    })
-}
-
-fn add<'a>(arena: &'a Bump, target: &mut Value<'a>, path: &Pointer, value: Value<'a>) -> Result<(), String> {
-    let Some((last, parents)) = path.parts.split_last() else {
-        *target = value;
-        return Ok(());
-    };
-    match descend(target, parents) {
-        Some(Value::Map(map)) => {
-            map.insert(arena.alloc_str(last), value);
-            Ok(())
-        }
-        Some(Value::List(list)) => {
-            let at = match last.as_str() {
-                "-" => list.len(),
-                part => {
-                    let n: i64 = part.parse().map_err(|_| format!("value was not a proper array index: {part:?}"))?;
-                    let at = if n < 0 { n + list.len() as i64 + 1 } else { n };
-                    let fits = usize::try_from(at).ok().filter(|&i| i <= list.len());
-                    fits.ok_or_else(|| format!("Unable to access invalid index: {n}: invalid index referenced"))?
+    /// Adds a member, or an item at an index or the end.
+    fn insert(&self, container: &mut Value<'a>, key: &str, value: Value<'a>) -> Result<(), String> {
+        match container {
+            Value::Map(map) => {
+                map.insert(self.arena.alloc_str(key), value);
+                Ok(())
+            }
+            Value::List(list) => {
+                if key == "-" {
+                    list.push(value);
+                    return Ok(());
                 }
-            };
-            list.insert(at, value);
-            Ok(())
+                let at = match atoi(key) {
+                    Ok(n) => place(n, list.len() as i64 + 1)?,
+                    Err(cause) => {
+                        return Err(because(format!("value was not a proper array index: '{key}'"), &cause));
+                    }
+                };
+                list.insert(at, value);
+                Ok(())
+            }
+            _ => Err(MISSING.into()),
         }
-        _ => Err(missing("add", path)),
     }
 }
 
-fn remove<'a>(target: &mut Value<'a>, path: &Pointer) -> Result<Value<'a>, String> {
-    let Some((last, parents)) = path.parts.split_last() else {
-        return Ok(std::mem::replace(target, Value::Null));
+fn test(target: &mut Value<'_>, operation: &Value<'_>) -> Result<(), String> {
+    let path =
+        path(operation).map_err(|cause| because("test operation failed to decode path".into(), &cause))?;
+    let wanted = operation.path(&["value"]);
+    let failed = || Err(because(format!("testing value {path} failed"), "test failed"));
+    let found = if path.is_empty() {
+        Some(&*target)
+    } else {
+        let Some((container, key)) = find(target, path) else {
+            return Err(because(format!("test operation does not apply: is missing path: {path}"), MISSING));
+        };
+        get(container, &key).map_err(|cause| because(format!("error in test for path: '{path}'"), &cause))?
     };
-    let removed = match descend(target, parents) {
-        Some(Value::Map(map)) => map.remove(last),
-        Some(Value::List(list)) => index(last, list.len()).map(|i| list.remove(i)),
-        _ => None,
-    };
-    removed.ok_or_else(|| missing("remove", path))
+    match (found.filter(|v| !v.is_null()), wanted.filter(|v| !v.is_null())) {
+        (None, None) => Ok(()),
+        (Some(found), Some(wanted)) if same(found, wanted) => Ok(()),
+        _ => failed(),
+    }
 }
 
-/// Equality that does not see the order of keys.
+fn text<'v>(operation: &'v Value<'_>, name: &str, what: &str) -> Result<&'v str, String> {
+    operation.str_at(&[name]).ok_or_else(|| because(what.into(), MISSING))
+}
+
+fn path<'v>(operation: &'v Value<'_>) -> Result<&'v str, String> {
+    text(operation, "path", "operation missing path field")
+}
+
+fn from<'v>(operation: &'v Value<'_>) -> Result<&'v str, String> {
+    text(operation, "from", "operation, missing from field")
+}
+
+fn value<'a>(operation: &Value<'a>) -> Option<Value<'a>> {
+    operation.path(&["value"]).cloned()
+}
+
+/// The container of the last step of a pointer, and that step. What stands before the first slash is not looked at;
+/// the root as a whole is no step.
+fn find<'v, 'a>(target: &'v mut Value<'a>, path: &str) -> Option<(&'v mut Value<'a>, String)> {
+    let (parents, last) = path.rsplit_once('/')?;
+    let mut at = target;
+    for part in parents.split('/').skip(1) {
+        let key = decode(part);
+        at = match at {
+            Value::Map(map) => map.get_mut(&key)?,
+            Value::List(list) => {
+                let i = index(&key, list.len()).ok()?;
+                &mut list[i]
+            }
+            _ => return None,
+        };
+    }
+    matches!(at, Value::Map(_) | Value::List(_)).then(|| (at, decode(last)))
+}
+
+fn decode(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+/// `strconv.Atoi`.
+fn atoi(text: &str) -> Result<i64, String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let quoted = json::quote::go_quote(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(format!("strconv.Atoi: parsing {quoted}: invalid syntax"));
+    }
+    text.parse().map_err(|_| format!("strconv.Atoi: parsing {quoted}: value out of range"))
+}
+
+/// An index below `len`; negative ones count from the end.
+fn place(n: i64, len: i64) -> Result<usize, String> {
+    let at = if n < 0 { n + len } else { n };
+    match usize::try_from(at) {
+        Ok(i) if at < len => Ok(i),
+        _ => Err(format!("Unable to access invalid index: {n}: invalid index referenced")),
+    }
+}
+
+fn index(key: &str, len: usize) -> Result<usize, String> {
+    place(atoi(key)?, len as i64)
+}
+
+/// What stands at a key; a member that is not there is none, an item an error.
+fn get<'v, 'a>(container: &'v Value<'a>, key: &str) -> Result<Option<&'v Value<'a>>, String> {
+    match container {
+        Value::Map(map) => Ok(map.get(key)),
+        Value::List(list) => index(key, list.len()).map(|i| list.get(i)),
+        _ => Ok(None),
+    }
+}
+
+fn take<'a>(container: &mut Value<'a>, key: &str) -> Result<Value<'a>, String> {
+    match container {
+        Value::Map(map) => map
+            .remove(key)
+            .ok_or_else(|| because(format!("Unable to remove nonexistent key: {key}"), MISSING)),
+        Value::List(list) => index(key, list.len()).map(|i| list.remove(i)),
+        _ => Err(MISSING.into()),
+    }
+}
+
+/// Equality that does not see the order of keys. Numbers are compared as they are written.
 fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Map(a), Value::Map(b)) => {
             a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| same(v, w)))
         }
-        (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(v, w)| same(v, w)),
-        (Value::Int(a), Value::Float(b)) | (Value::Float(b), Value::Int(a)) => *a as f64 == *b,
+        (Value::List(a), Value::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(v, w)| same(v, w))
+        }
         (a, b) => a == b,
     }
 }
 
-/// About the bytes of a value as JSON: what `copy` is held against.
-fn size(value: &Value<'_>) -> usize {
+/// Bytes of a value as JSON: what `copy` is held against.
+fn size(value: &Value<'_>) -> i64 {
     let mut out = Vec::new();
-    crate::json::encode_untyped(value, &mut out);
-    out.len()
+    json::encode_untyped(value, &mut out);
+    out.len() as i64
 }

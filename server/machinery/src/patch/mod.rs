@@ -8,7 +8,7 @@ mod strategic;
 #[cfg(test)]
 mod tests;
 
-pub use json_patch::apply_json;
+pub use json_patch::{JsonPatch, apply_json, decode_json};
 pub use merge::apply_merge;
 pub use strategic::apply_strategic;
 

@@ -24,7 +24,9 @@ pub fn apply_strategic<'a>(
     patch: &Value<'a>,
 ) -> Result<(), PatchError> {
     let Value::Map(patch) = patch else {
-        return Err(PatchError::Malformed("json: cannot unmarshal into Go value of type map[string]interface {}".to_owned()));
+        return Err(PatchError::Malformed(
+            "json: cannot unmarshal into Go value of type map[string]interface {}".to_owned(),
+        ));
     };
     let Value::Map(map) = target else { return Ok(()) };
     Merge { arena, schema }.map(Some(Type::Struct(ty)), map, patch.clone())
@@ -52,7 +54,12 @@ impl<'a, 's> Merge<'a, 's> {
             Some(Type::Struct(id)) => match self.schema.get(id).field(name) {
                 Some((_, field)) => {
                     let has = |wanted: &str| field.patch_strategy.split(',').any(|s| s == wanted);
-                    Rule { ty: Some(field.ty), merges: has("merge"), replaces: has("replace"), key: field.patch_merge_key }
+                    Rule {
+                        ty: Some(field.ty),
+                        merges: has("merge"),
+                        replaces: has("replace"),
+                        key: field.patch_merge_key,
+                    }
                 }
                 None => plain(None),
             },
@@ -127,7 +134,12 @@ impl<'a, 's> Merge<'a, 's> {
     }
 
     /// Lists that the patch gives an order for: merged, then sorted by that order.
-    fn ordered_lists(&self, ty: Option<Type>, original: &mut Map<'a>, patch: &mut Map<'a>) -> Result<(), PatchError> {
+    fn ordered_lists(
+        &self,
+        ty: Option<Type>,
+        original: &mut Map<'a>,
+        patch: &mut Map<'a>,
+    ) -> Result<(), PatchError> {
         let keys: Vec<&'a str> = patch.iter().map(|(k, _)| k).filter(|k| k.starts_with(ORDER)).collect();
         for key in keys {
             let Some(Value::List(order)) = patch.remove(key) else {
@@ -158,7 +170,13 @@ impl<'a, 's> Merge<'a, 's> {
         Ok(())
     }
 
-    fn list(&self, rule: Rule<'s>, original: List<'a>, patch: List<'a>, deletes: bool) -> Result<List<'a>, PatchError> {
+    fn list(
+        &self,
+        rule: Rule<'s>,
+        original: List<'a>,
+        patch: List<'a>,
+        deletes: bool,
+    ) -> Result<List<'a>, PatchError> {
         if original.is_empty() && patch.is_empty() {
             return Ok(original);
         }
@@ -209,7 +227,12 @@ impl<'a, 's> Merge<'a, 's> {
     }
 
     /// Takes the elements with a directive out of the patch, and does what they say.
-    fn special_elements(&self, key: &str, original: List<'a>, patch: List<'a>) -> Result<(List<'a>, List<'a>), PatchError> {
+    fn special_elements(
+        &self,
+        key: &str,
+        original: List<'a>,
+        patch: List<'a>,
+    ) -> Result<(List<'a>, List<'a>), PatchError> {
         let mut plain = ArenaVec::new_in(self.arena);
         let mut original = original;
         let mut replace = false;
@@ -229,7 +252,9 @@ impl<'a, 's> Merge<'a, 's> {
                 }
                 Some("replace") => replace = true,
                 Some("merge") => {
-                    return Err(PatchError::Unclassified("merging lists cannot yet be specified in the patch".to_owned()));
+                    return Err(PatchError::Unclassified(
+                        "merging lists cannot yet be specified in the patch".to_owned(),
+                    ));
                 }
                 _ => return Err(unknown_directive(directive, map)),
             }
@@ -239,10 +264,20 @@ impl<'a, 's> Merge<'a, 's> {
 
     /// Orders a merged list: what `order` names comes in that order; what only the server has keeps its place
     /// relative to its neighbours in `server_order`.
-    fn sort(&self, merged: List<'a>, order: &List<'a>, server_order: &List<'a>, key: &str) -> Result<List<'a>, PatchError> {
+    fn sort(
+        &self,
+        merged: List<'a>,
+        order: &List<'a>,
+        server_order: &List<'a>,
+        key: &str,
+    ) -> Result<List<'a>, PatchError> {
         let position = |list: &List<'a>, item: &Value<'a>| {
             list.iter().position(|o| {
-                if key.is_empty() { o == item } else { o.path(&[key]).is_some() && o.path(&[key]) == item.path(&[key]) }
+                if key.is_empty() {
+                    o == item
+                } else {
+                    o.path(&[key]).is_some() && o.path(&[key]) == item.path(&[key])
+                }
             })
         };
         let (mut ours, mut theirs): (Vec<Value<'a>>, Vec<Value<'a>>) = (Vec::new(), Vec::new());
@@ -306,7 +341,10 @@ fn check_elements(original: &List<'_>, patch: &List<'_>) -> Result<(), PatchErro
         match first {
             None => first = Some(kind(value)),
             Some(want) if want != kind(value) => {
-                return Err(PatchError::Unclassified(format!("list element types are not identical: {want} {}", kind(value))));
+                return Err(PatchError::Unclassified(format!(
+                    "list element types are not identical: {want} {}",
+                    kind(value)
+                )));
             }
             Some(_) => {}
         }
@@ -340,7 +378,11 @@ fn check_order(patch: &List<'_>, order: &List<'_>, key: &str) -> Result<(), Patc
             continue;
         }
         let same = |o: &Value<'_>| {
-            if key.is_empty() { o == item } else { o.path(&[key]).is_some() && o.path(&[key]) == item.path(&[key]) }
+            if key.is_empty() {
+                o == item
+            } else {
+                o.path(&[key]).is_some() && o.path(&[key]) == item.path(&[key])
+            }
         };
         if !key.is_empty()
             && let (Value::Map(map), None) = (item, item.path(&[key]))

@@ -48,13 +48,17 @@ fn json_patches() {
     check(r#"{"a":[1,2]}"#, r#"[{"op":"add","path":"/a/1","value":9}]"#, r#"{"a":[1,9,2]}"#);
     check(r#"{"a":[1,2]}"#, r#"[{"op":"add","path":"/a/-","value":3}]"#, r#"{"a":[1,2,3]}"#);
     check(r#"{"a":[1,2]}"#, r#"[{"op":"remove","path":"/a/-1"}]"#, r#"{"a":[1]}"#);
-    check(r#"{"a/b":1,"c~d":2}"#, r#"[{"op":"remove","path":"/a~1b"},{"op":"test","path":"/c~0d","value":2}]"#, r#"{"c~d":2}"#);
+    check(
+        r#"{"a/b":1,"c~d":2}"#,
+        r#"[{"op":"remove","path":"/a~1b"},{"op":"test","path":"/c~0d","value":2}]"#,
+        r#"{"c~d":2}"#,
+    );
     check(r#"{"a":{"b":1}}"#, r#"[{"op":"move","from":"/a/b","path":"/c"}]"#, r#"{"a":{},"c":1}"#);
     check(r#"{"a":1}"#, r#"[{"op":"copy","from":"/a","path":"/b"}]"#, r#"{"a":1,"b":1}"#);
     for bad in [
         r#"[{"op":"test","path":"/a","value":2}]"#,
         r#"[{"op":"remove","path":"/x"}]"#,
-        r#"[{"op":"replace","path":"/x","value":1}]"#,
+        r#"[{"op":"replace","path":"/x/y","value":1}]"#,
         r#"[{"op":"add","path":"/x/y","value":1}]"#,
         r#"[{"op":"bogus","path":"/a"}]"#,
     ] {
@@ -64,8 +68,9 @@ fn json_patches() {
     }
     let many = format!("[{}]", vec![r#"{"op":"test","path":"/a","value":1}"#; 10_001].join(","));
     assert_eq!(json_patch(r#"{"a":1}"#, &many).unwrap_err().into_status().code, 413);
-    let doubling: Vec<String> = (0..23).map(|i| format!(r#"{{"op":"copy","from":"","path":"/c{i}"}}"#)).collect();
-    let doubled = json_patch(r#"{"a":"0123456789"}"#, &format!("[{}]", doubling.join(",")));
+    let doubling: Vec<String> =
+        (0..23).map(|i| format!(r#"{{"op":"copy","from":"/a","path":"/a/c{i}"}}"#)).collect();
+    let doubled = json_patch(r#"{"a":{"b":"0123456789"}}"#, &format!("[{}]", doubling.join(",")));
     assert!(matches!(doubled, Err(PatchError::NotApplicable(_))));
 }
 
@@ -131,5 +136,63 @@ fn strategic_patches() {
     ] {
         let status = strategic("Pod", pod, bad).unwrap_err().into_status();
         assert_eq!((status.code, status.message.as_str()), (code, message), "{bad}");
+    }
+}
+
+/// Object, patch and what the API server's library made of them: the object, or an error.
+fn recorded(lines: &str) -> Vec<(String, String, String)> {
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn json_patches_as_recorded() {
+    for (target, patch, expect) in recorded(include_str!("json_patch.jsonl")) {
+        let got = match json_patch(&target, &patch) {
+            Ok(text) => text,
+            Err(PatchError::NotApplicable(message)) => format!("error: {message}"),
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(got, expect, "{target} + {patch}");
+    }
+}
+
+#[test]
+fn merge_patches_as_recorded() {
+    for (target, patch, expect) in recorded(include_str!("merge.jsonl")) {
+        check_merge(&target, &patch, &expect);
+    }
+}
+
+#[test]
+fn bodies_of_json_patches() {
+    let decode = |text: &str| {
+        let arena = Bump::new();
+        match decode_json(&arena, arena.alloc_slice_copy(text.as_bytes()), crate::strict::Mode::Strict) {
+            Ok(patch) => patch.strict_errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            Err(error) => error.into_status().message,
+        }
+    };
+    for (text, expect) in [
+        ("[]", ""),
+        ("null", ""),
+        ("{", "error decoding patch: unexpected end of JSON input"),
+        (
+            "{}",
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+        ),
+        (
+            "[1]",
+            "error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp",
+        ),
+        (
+            r#"[{"op":"add","path":5}]"#,
+            "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.path of type string",
+        ),
+        (
+            r#"[{"op":"test","path":"/a","value":1,"x":2,"op":"add"}]"#,
+            "json patch duplicate field \"[0].op\"; json patch unknown field \"[0].x\"",
+        ),
+    ] {
+        assert_eq!(decode(text), expect, "{text}");
     }
 }
