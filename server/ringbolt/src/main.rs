@@ -1,3 +1,46 @@
 //! The `ringbolt` command.
 #![forbid(unsafe_code)]
-fn main() {}
+#![expect(unreachable_pub, reason = "nothing is reachable from outside of a program")]
+
+mod control_plane;
+mod disk;
+mod flags;
+mod inspect;
+mod kubeconfig;
+mod layout;
+mod pki;
+mod run;
+mod settings;
+mod storage_command;
+
+use std::{process::ExitCode, time::Instant};
+
+use flags::Request;
+use ringbolt_apiserver::version;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let begun = Instant::now();
+    let result = match flags::parse(std::env::args().skip(1)) {
+        Ok(Request::Help) => {
+            print!("{}", flags::help());
+            Ok(())
+        }
+        Ok(Request::Version) => {
+            println!("Kubernetes {}", version::GIT_VERSION);
+            Ok(())
+        }
+        Ok(Request::Storage { action, arguments }) => storage_command::run(&action, &arguments),
+        Ok(Request::Serve(flags)) => run::run(&flags, begun),
+        Err(why) => Err(why),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("Error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

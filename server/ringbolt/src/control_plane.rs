@@ -1,0 +1,95 @@
+//! The main server: every built-in resource, discovery and version on a generic server.
+
+use ringbolt_apiserver::{
+    discovery::Discovery,
+    endpoints, openapi,
+    server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
+    version,
+};
+use ringbolt_controlplane::{
+    bootstrap::{self, BootstrapObject},
+    registry::Registry,
+};
+use ringbolt_machinery::schema::Schema;
+
+use crate::settings::Settings;
+
+/// Puts the main server in front of `delegate`.
+pub fn server(
+    config: CompletedConfig,
+    delegate: impl DelegationTarget,
+    schema: &'static Schema,
+    registry: Registry,
+    settings: &Settings,
+) -> Result<GenericApiServer, String> {
+    let mut server = GenericApiServer::new(config, delegate);
+    let Registry { served, virtuals, namespaces, .. } = registry;
+    let mut listed: Vec<_> = virtuals.iter().map(|r| std::ptr::from_ref(r.facts)).collect();
+    for served in served {
+        listed.push(std::ptr::from_ref(served.facts));
+        endpoints::install(server.routes(), schema, served, namespaces);
+    }
+    for resource in &virtuals {
+        endpoints::install_not_built(server.routes(), resource.facts);
+    }
+    openapi::install(server.routes(), schema);
+    let discovery = Discovery::new(
+        schema,
+        |resource| listed.iter().any(|facts| std::ptr::eq(*facts, resource)),
+        settings.advertised.to_string(),
+    );
+    discovery.install(server.routes());
+    version::install(server.routes());
+    server
+        .add_post_start_hook("start-system-namespaces-controller", Box::new(create_bootstrap_objects))
+        .map_err(|e| e.to_string())?;
+    Ok(server)
+}
+
+/// Creates what is missing of the objects that every cluster has.
+fn create_bootstrap_objects(context: &HookContext) -> Result<(), String> {
+    for object in bootstrap::objects() {
+        match context.loopback.request("POST", collection(object), object.json.as_bytes().into()) {
+            // 409: it is there already.
+            Some((200..=299 | 409, _)) => {}
+            Some((code, body)) => {
+                let body = String::from_utf8_lossy(&body);
+                return Err(format!("{} {}: {code}: {body}", object.resource, object.name));
+            }
+            None => return Err(format!("{} {}: no answer", object.resource, object.name)),
+        }
+    }
+    Ok(())
+}
+
+/// The path an object is created at.
+fn collection(object: &BootstrapObject) -> String {
+    let prefix = match object.group {
+        "" => format!("/api/{}", object.version),
+        group => format!("/apis/{group}/{}", object.version),
+    };
+    match object.namespace {
+        "" => format!("{prefix}/{}", object.resource),
+        namespace => format!("{prefix}/namespaces/{namespace}/{}", object.resource),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collections() {
+        let object = BootstrapObject {
+            group: "",
+            version: "v1",
+            resource: "namespaces",
+            namespace: "",
+            name: "x",
+            json: "{}",
+        };
+        assert_eq!(collection(&object), "/api/v1/namespaces");
+        let object = BootstrapObject { group: "apps", resource: "deployments", namespace: "d", ..object };
+        assert_eq!(collection(&object), "/apis/apps/v1/namespaces/d/deployments");
+    }
+}

@@ -1,0 +1,72 @@
+//! The journal's disk on the engine's ring.
+
+use std::io;
+
+use ringbolt_engine::{DiskFile, RingDisk};
+use ringbolt_storage::disk::{BLOCK, Disk, FileId};
+
+/// A [`RingDisk`] as the store sees it.
+pub struct JournalDisk(pub RingDisk);
+
+const _: () = assert!(BLOCK == 4096, "the engine's disk writes in blocks of 4096 bytes");
+
+impl Disk for JournalDisk {
+    fn list(&mut self) -> io::Result<Vec<(String, u64)>> {
+        self.0.list()
+    }
+    fn open(&mut self, name: &str) -> io::Result<FileId> {
+        self.0.open(name).map(|file| FileId(file.0))
+    }
+    fn create(&mut self, name: &str, size: u64) -> io::Result<FileId> {
+        self.0.create(name, size).map(|file| FileId(file.0))
+    }
+    fn read_at(&mut self, file: FileId, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(DiskFile(file.0), offset, into)
+    }
+    fn write_at(&mut self, file: FileId, offset: u64, blocks: &[u8]) -> io::Result<()> {
+        self.0.write_at(DiskFile(file.0), offset, blocks)
+    }
+    fn flush(&mut self, file: FileId) -> io::Result<()> {
+        self.0.flush(DiskFile(file.0))
+    }
+    fn size(&mut self, file: FileId) -> io::Result<u64> {
+        self.0.size(DiskFile(file.0))
+    }
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.0.remove(name)
+    }
+    fn close(&mut self, file: FileId) {
+        self.0.close(DiskFile(file.0));
+    }
+    fn free(&mut self) -> Option<u64> {
+        self.0.free()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut disk = JournalDisk(RingDisk::open_folder(folder.path()).unwrap());
+        let file = disk.create("a", 2 * BLOCK as u64).unwrap();
+        disk.write_at(file, BLOCK as u64, &[7; BLOCK]).unwrap();
+        disk.flush(file).unwrap();
+        disk.close(file);
+        disk.rename("a", "b").unwrap();
+        assert_eq!(disk.list().unwrap(), [("b".to_owned(), 2 * BLOCK as u64)]);
+        let file = disk.open("b").unwrap();
+        let mut read = [0; 2 * BLOCK];
+        disk.read_at(file, 0, &mut read).unwrap();
+        assert_eq!((read[0], read[BLOCK]), (0, 7));
+        assert_eq!(disk.size(file).unwrap(), 2 * BLOCK as u64);
+        assert!(disk.free().is_some());
+        disk.remove("b").unwrap();
+        assert!(disk.list().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,187 @@
+//! From checked flags to a server that has ended.
+
+use std::{fs, path::Path, sync::Arc, time::Instant};
+
+use ringbolt_apiserver::{
+    authentication::{Authenticators, token_file::TokenFile, x509::ClientCertificates},
+    authorization::Authorizers,
+    server::{Config, NotFound, SecureServing},
+};
+use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsCertificate, TlsConfig, TlsSettings};
+use ringbolt_machinery::schema::Schema;
+use ringbolt_storage::embedded::{Embedded, EmbeddedOptions};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    iterator::Signals,
+};
+
+use crate::{
+    control_plane,
+    disk::JournalDisk,
+    flags::Flags,
+    inspect::MetadataInspect,
+    kubeconfig, layout,
+    pki::{self, Pair, Pki},
+    settings::{Serving, Settings},
+};
+
+/// Runs the server until it is told to stop.
+pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
+    log(flags.int("v"));
+    let settings = Settings::new(flags).map_err(|errors| errors.join("\nError: "))?;
+    // Signals that come from here on are kept until the server can be stopped in good order.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("signals: {e}"))?;
+    if !settings.without_effect.is_empty() {
+        eprintln!("These flags are taken and have no effect yet: --{}", settings.without_effect.join(", --"));
+    }
+    let _lock = DirLock::acquire(&settings.data_dir).map_err(|e| e.to_string())?;
+    let keys = Keys::open(&settings)?;
+
+    let schema = Schema::builtin();
+    let registry = ringbolt_controlplane::registry::build(schema);
+    let store = open_store(&settings, &registry)?;
+    let config = Config {
+        storage: store.clone(),
+        secure_serving: SecureServing { address: settings.address, tls: keys.tls(&settings)? },
+        insecure_bench: settings.bench,
+        authenticators: Arc::new(keys.authenticators(&settings)?),
+        authorizers: Arc::new(Authorizers::new(settings.modes.clone())),
+        max_requests_inflight: settings.max_requests_inflight,
+        max_mutating_requests_inflight: settings.max_mutating_requests_inflight,
+        request_timeout: settings.request_timeout,
+        shutdown_delay_duration: settings.shutdown_delay_duration,
+        livez_grace_period: settings.livez_grace_period,
+        goaway_chance: settings.goaway_chance,
+        profiling: settings.profiling,
+        engine: EngineConfig::default(),
+    };
+    let server = control_plane::server(config.complete(), NotFound, schema, registry, &settings)?;
+    let prepared = server.prepare_run().map_err(|e| e.to_string())?;
+    let running = prepared.start().map_err(|e| e.to_string())?;
+    running.wait_for_hooks().map_err(|(hook, why)| format!("PostStartHook {hook:?} failed: {why}"))?;
+    announce(&settings, &keys, begun)?;
+
+    if let Some(signal) = signals.forever().next() {
+        tracing::info!(signal, "shutting down");
+    }
+    // The second signal does not wait for anything.
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            std::process::exit(1);
+        }
+    });
+    running.shutdown();
+    store.close();
+    Ok(())
+}
+
+fn log(verbosity: i64) {
+    let level = match verbosity {
+        i64::MIN..=1 => tracing::Level::WARN,
+        2..=3 => tracing::Level::INFO,
+        4..=5 => tracing::Level::DEBUG,
+        _ => tracing::Level::TRACE,
+    };
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_target(false).init();
+}
+
+fn open_store(
+    settings: &Settings,
+    registry: &ringbolt_controlplane::registry::Registry,
+) -> Result<Arc<Embedded>, String> {
+    let folder = layout::store(&settings.data_dir);
+    let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut options = EmbeddedOptions::new(
+        registry.stored_names.clone(),
+        Some(registry.namespaces),
+        Arc::new(MetadataInspect),
+    );
+    options.quota_bytes = settings.quota_bytes;
+    Embedded::open(options, Box::new(JournalDisk(disk))).map_err(|e| format!("{}: {e}", folder.display()))
+}
+
+/// Certificates and keys, from files or made here.
+struct Keys {
+    serving: Pair,
+    client_ca: String,
+    /// The authority made here and its administrator, where clients are not verified by another one.
+    own: Option<Pki>,
+}
+
+impl Keys {
+    fn open(settings: &Settings) -> Result<Keys, String> {
+        let needs_own = settings.client_ca.is_none() || settings.serving == Serving::Own;
+        let own = needs_own
+            .then(|| Pki::open(&layout::pki(&settings.data_dir), &settings.names))
+            .transpose()
+            .map_err(|e| e.to_string())?;
+        let serving = match (&settings.serving, &own) {
+            (Serving::Files(certificate, key), _) => {
+                Pair { certificate: read(certificate)?, key: read(key)? }
+            }
+            (Serving::CertDir(folder), _) => {
+                pki::self_signed(folder, &settings.names).map_err(|e| e.to_string())?
+            }
+            (Serving::Own, Some(own)) => own.serving.clone(),
+            (Serving::Own, None) => return Err("no serving certificate".to_owned()),
+        };
+        let client_ca = match (&settings.client_ca, &own) {
+            (Some(file), _) => read(file)?,
+            (None, Some(own)) => own.ca.clone(),
+            (None, None) => return Err("no client authority".to_owned()),
+        };
+        Ok(Keys { serving, client_ca, own: own.filter(|_| settings.client_ca.is_none()) })
+    }
+
+    fn tls(&self, settings: &Settings) -> Result<Arc<TlsConfig>, String> {
+        let chain: Result<Vec<_>, _> =
+            CertificateDer::pem_slice_iter(self.serving.certificate.as_bytes()).collect();
+        let chain = chain.map_err(|e| format!("serving certificate: {e}"))?;
+        let key = PrivateKeyDer::from_pem_slice(self.serving.key.as_bytes())
+            .map_err(|e| format!("serving key: {e}"))?;
+        let mut tls = TlsSettings::new(vec![TlsCertificate { chain, key, names: Vec::new() }]);
+        tls.min_version = settings.tls_min_version;
+        if !settings.http2 {
+            tls.alpn.retain(|protocol| protocol != b"h2");
+        }
+        TlsConfig::new(tls).map(Arc::new).map_err(|e| e.to_string())
+    }
+
+    fn authenticators(&self, settings: &Settings) -> Result<Authenticators, String> {
+        let certificates = ClientCertificates::from_pem(self.client_ca.as_bytes())
+            .map_err(|e| format!("client authority: {e}"))?;
+        let tokens = settings
+            .tokens
+            .as_deref()
+            .map(|path| TokenFile::read(path).map_err(|e| format!("token file {}: {e}", path.display())))
+            .transpose()?;
+        Ok(Authenticators::new(Some(certificates), tokens, settings.anonymous))
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Says that the server is there, and how to use it.
+fn announce(settings: &Settings, keys: &Keys, begun: Instant) -> Result<(), String> {
+    println!(
+        "Serving Kubernetes 1.37 on https://{}, ready in {} ms",
+        settings.address,
+        begun.elapsed().as_millis()
+    );
+    if let Some(bench) = settings.bench {
+        println!("Serving plain text for benchmarks on http://{}", bench.address());
+    }
+    if let Some(own) = &keys.own {
+        let path = layout::admin_kubeconfig(&settings.data_dir);
+        // The server of `--tls-cert-file` and `--cert-dir` is known by its own certificate.
+        let trusted = if settings.serving == Serving::Own { &own.ca } else { &keys.serving.certificate };
+        kubeconfig::write(&path, settings.advertised, trusted, &own.admin).map_err(|e| e.to_string())?;
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        println!("  export KUBECONFIG={}", path.display());
+        println!("  kubectl create configmap hello --from-literal=greeting=world");
+    }
+    Ok(())
+}

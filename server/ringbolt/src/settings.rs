@@ -1,0 +1,355 @@
+//! What the flags come to: defaults of the no-flag mode filled in, contradictions refused.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use ringbolt_apiserver::{authorization::Mode, server::InsecureBench};
+use ringbolt_engine::TlsVersion;
+
+use crate::{flags::Flags, pki::Names};
+
+/// Where the serving certificate comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Serving {
+    /// `--tls-cert-file` and `--tls-private-key-file`
+    Files(PathBuf, PathBuf),
+    /// `apiserver.crt` and `.key` in `--cert-dir`, self-signed there where they are missing.
+    CertDir(PathBuf),
+    /// Signed by the authority in the data directory.
+    Own,
+}
+
+/// A checked command line.
+#[derive(Debug)]
+pub struct Settings {
+    /// `--data-dir`
+    pub data_dir: PathBuf,
+    /// Where to serve.
+    pub address: SocketAddr,
+    /// Where clients find the server.
+    pub advertised: SocketAddr,
+    /// `--insecure-bench-port`
+    pub bench: Option<InsecureBench>,
+    /// What to serve with.
+    pub serving: Serving,
+    /// `--client-ca-file`; without it the authority in the data directory is trusted.
+    pub client_ca: Option<PathBuf>,
+    /// `--token-auth-file`
+    pub tokens: Option<PathBuf>,
+    /// `--anonymous-auth`
+    pub anonymous: bool,
+    /// `--authorization-mode`
+    pub modes: Vec<Mode>,
+    /// `--tls-min-version`
+    pub tls_min_version: TlsVersion,
+    /// `--disable-http2-serving` not given
+    pub http2: bool,
+    /// Names for a serving certificate made here.
+    pub names: Names,
+    /// `--max-requests-inflight`
+    pub max_requests_inflight: u32,
+    /// `--max-mutating-requests-inflight`
+    pub max_mutating_requests_inflight: u32,
+    /// `--request-timeout`
+    pub request_timeout: Duration,
+    /// `--min-request-timeout`
+    pub min_request_timeout: Duration,
+    /// `--shutdown-delay-duration`
+    pub shutdown_delay_duration: Duration,
+    /// `--livez-grace-period`
+    pub livez_grace_period: Duration,
+    /// `--goaway-chance`
+    pub goaway_chance: f64,
+    /// `--profiling`
+    pub profiling: bool,
+    /// `--event-ttl`
+    pub event_ttl: Duration,
+    /// `--storage-quota-bytes`
+    pub quota_bytes: u64,
+    /// `--disable-admission-plugins`
+    pub disabled_admission_plugins: Vec<String>,
+    /// `-v`
+    pub verbosity: i64,
+    /// Flags that were given and change nothing yet.
+    pub without_effect: Vec<&'static str>,
+}
+
+/// Where another program of the cluster serves etcd, this server cannot follow yet.
+const ETCD_LATER: &str = "--etcd-servers is given, but objects are kept in the embedded store only so far: etcd comes \
+                          later. Leave the flag out to use the store in --data-dir";
+
+impl Settings {
+    /// Checks the flags. Errors are for people.
+    pub fn new(flags: &Flags) -> Result<Settings, Vec<String>> {
+        let mut errors = Vec::new();
+        if !flags.list("etcd-servers").is_empty() {
+            return Err(vec![ETCD_LATER.to_owned()]);
+        }
+        // Who brings no authority gets the one of the data directory, and with it a server for this machine alone.
+        let own = flags.path("client-ca-file").is_none();
+        let bind = ip(flags, "bind-address").filter(|_| !own || flags.is_given("bind-address"));
+        let bind = bind.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let port = port(flags, "secure-port", 1, &mut errors);
+        let advertise = ip(flags, "advertise-address").unwrap_or(bind);
+        let modes = modes(flags, own, &mut errors);
+        let mut anonymous = flags.bool("anonymous-auth");
+        if anonymous && modes.contains(&Mode::AlwaysAllow) {
+            // Everybody could do everything.
+            tracing::warn!(
+                "AnonymousAuth is not allowed with the AlwaysAllow authorizer: it is switched off"
+            );
+            anonymous = false;
+        }
+        let goaway_chance = flags.float("goaway-chance");
+        if !(0.0..=0.02).contains(&goaway_chance) {
+            errors.push("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
+        }
+        for name in ["max-requests-inflight", "max-mutating-requests-inflight"] {
+            if flags.int(name) < 0 {
+                errors.push(format!("--{name} can not be negative value"));
+            }
+        }
+        let settings = Settings {
+            data_dir: flags.text("data-dir").into(),
+            address: SocketAddr::new(bind, port),
+            advertised: SocketAddr::new(
+                if advertise.is_unspecified() { localhost(advertise) } else { advertise },
+                port,
+            ),
+            bench: bench(flags, &mut errors),
+            serving: serving(flags, own, &mut errors),
+            client_ca: flags.path("client-ca-file"),
+            tokens: flags.path("token-auth-file"),
+            anonymous,
+            modes,
+            tls_min_version: tls_version(flags.text("tls-min-version"), &mut errors),
+            http2: !flags.bool("disable-http2-serving"),
+            names: names(flags, bind, advertise),
+            max_requests_inflight: flags.int("max-requests-inflight").try_into().unwrap_or(u32::MAX),
+            max_mutating_requests_inflight: flags
+                .int("max-mutating-requests-inflight")
+                .try_into()
+                .unwrap_or(u32::MAX),
+            request_timeout: flags.duration("request-timeout"),
+            min_request_timeout: Duration::from_secs(
+                flags.int("min-request-timeout").try_into().unwrap_or(0),
+            ),
+            shutdown_delay_duration: flags.duration("shutdown-delay-duration"),
+            livez_grace_period: flags.duration("livez-grace-period"),
+            goaway_chance,
+            profiling: flags.bool("profiling"),
+            event_ttl: flags.duration("event-ttl"),
+            quota_bytes: flags.bytes("storage-quota-bytes"),
+            disabled_admission_plugins: flags.list("disable-admission-plugins"),
+            verbosity: flags.int("v"),
+            without_effect: flags.without_effect(),
+        };
+        if !flags.list("embedded-controllers").is_empty() {
+            errors.push(
+                "--embedded-controllers knows no controllers yet: only an empty list is taken".to_owned(),
+            );
+        }
+        if settings.request_timeout.is_zero() {
+            errors.push("--request-timeout can not be zero".to_owned());
+        }
+        if errors.is_empty() { Ok(settings) } else { Err(errors) }
+    }
+}
+
+fn ip(flags: &Flags, name: &str) -> Option<IpAddr> {
+    flags.text(name).trim().parse().ok()
+}
+
+fn localhost(like: IpAddr) -> IpAddr {
+    if like.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { std::net::Ipv6Addr::LOCALHOST.into() }
+}
+
+fn port(flags: &Flags, name: &str, least: u16, errors: &mut Vec<String>) -> u16 {
+    match u16::try_from(flags.int(name)) {
+        Ok(port) if port >= least => port,
+        _ => {
+            errors.push(format!(
+                "--{name} {} must be between {least} and 65535, inclusive. It cannot be turned off with 0",
+                flags.int(name)
+            ));
+            0
+        }
+    }
+}
+
+fn bench(flags: &Flags, errors: &mut Vec<String>) -> Option<InsecureBench> {
+    if flags.int("insecure-bench-port") == 0 {
+        return None;
+    }
+    let port = port(flags, "insecure-bench-port", 1, errors);
+    InsecureBench::new(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))
+        .map_err(|e| errors.push(e.to_string()))
+        .ok()
+}
+
+fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Vec<Mode> {
+    let given = flags.list("authorization-mode");
+    if given.is_empty() {
+        // kube-apiserver allows everything by default. A server that made its own authority made an administrator
+        // too, so nobody else needs that.
+        return if own { vec![Mode::Node, Mode::Rbac] } else { vec![Mode::AlwaysAllow] };
+    }
+    let mut modes = Vec::new();
+    for name in &given {
+        match Mode::parse(name) {
+            Ok(mode) if modes.contains(&mode) => {
+                errors.push(format!("authorization-mode {name:?} has mode specified more than once"));
+            }
+            Ok(mode) => modes.push(mode),
+            Err(why) => errors.push(why),
+        }
+    }
+    modes
+}
+
+fn serving(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Serving {
+    match (flags.path("tls-cert-file"), flags.path("tls-private-key-file")) {
+        (Some(certificate), Some(key)) => Serving::Files(certificate, key),
+        (None, None) if own && !flags.is_given("cert-dir") => Serving::Own,
+        (None, None) => Serving::CertDir(flags.text("cert-dir").into()),
+        _ => {
+            errors.push("--tls-cert-file and --tls-private-key-file must be given together".to_owned());
+            Serving::Own
+        }
+    }
+}
+
+fn tls_version(name: &str, errors: &mut Vec<String>) -> TlsVersion {
+    match name {
+        "" | "VersionTLS12" => TlsVersion::Tls12,
+        "VersionTLS13" => TlsVersion::Tls13,
+        "VersionTLS10" | "VersionTLS11" => {
+            errors.push(format!("--tls-min-version {name} is not offered: use VersionTLS12 or VersionTLS13"));
+            TlsVersion::Tls12
+        }
+        _ => {
+            errors.push(format!("unknown tls version {name:?}"));
+            TlsVersion::Tls12
+        }
+    }
+}
+
+/// Every name and address that a certificate made here is for.
+fn names(flags: &Flags, bind: IpAddr, advertise: IpAddr) -> Names {
+    let mut dns: Vec<String> = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ]
+    .map(str::to_owned)
+    .into();
+    if let Ok(host) = std::fs::read_to_string("/proc/sys/kernel/hostname") {
+        dns.push(host.trim().to_owned());
+    }
+    dns.extend(flags.path("external-hostname").map(|name| name.display().to_string()));
+    dns.retain(|name| !name.is_empty());
+    let mut ips = vec![localhost(bind), "::1".parse().unwrap_or(bind)];
+    let range = flags.text("service-cluster-ip-range");
+    let range = if range.is_empty() { "10.0.0.0/24" } else { range };
+    ips.extend(range.split(',').filter_map(first_service_address));
+    ips.extend([bind, advertise].into_iter().filter(|ip| !ip.is_unspecified()));
+    dns.sort();
+    dns.dedup();
+    ips.sort();
+    ips.dedup();
+    Names { dns, ips }
+}
+
+/// The first address of a range is that of the service `kubernetes`.
+fn first_service_address(cidr: &str) -> Option<IpAddr> {
+    let (address, bits) = cidr.trim().split_once('/')?;
+    let bits: u32 = bits.parse().ok()?;
+    match address.parse().ok()? {
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32_u32.checked_sub(bits)?).unwrap_or(0);
+            Some(Ipv4Addr::from((u32::from(ip) & mask).checked_add(1)?).into())
+        }
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX.checked_shl(128_u32.checked_sub(bits)?).unwrap_or(0);
+            Some(std::net::Ipv6Addr::from((u128::from(ip) & mask).checked_add(1)?).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::{Request, parse};
+
+    fn settings(line: &str) -> Result<Settings, Vec<String>> {
+        match parse(line.split_whitespace().map(str::to_owned)) {
+            Ok(Request::Serve(flags)) => Settings::new(&flags),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_flags() {
+        let none = settings("").unwrap();
+        assert_eq!(none.address, "127.0.0.1:6443".parse().unwrap());
+        assert_eq!(none.advertised, none.address);
+        assert_eq!((none.serving, none.modes), (Serving::Own, vec![Mode::Node, Mode::Rbac]));
+        assert!(none.anonymous && none.bench.is_none() && none.without_effect.is_empty());
+        assert!(none.names.ips.contains(&"10.0.0.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn with_an_authority_the_defaults_are_those_of_kube_apiserver() {
+        let given = settings("--client-ca-file=ca.crt").unwrap();
+        assert_eq!(given.address, "0.0.0.0:6443".parse().unwrap());
+        assert_eq!(given.advertised, "127.0.0.1:6443".parse().unwrap());
+        assert_eq!(given.serving, Serving::CertDir("/var/run/kubernetes".into()));
+        assert_eq!((given.modes, given.anonymous), (vec![Mode::AlwaysAllow], false));
+    }
+
+    #[test]
+    fn serving_certificates() {
+        let check =
+            |line: &str, expect: Serving| assert_eq!(settings(line).unwrap().serving, expect, "{line}");
+        check("--cert-dir=/c", Serving::CertDir("/c".into()));
+        check(
+            "--cert-dir=/c --tls-cert-file=a --tls-private-key-file=b",
+            Serving::Files("a".into(), "b".into()),
+        );
+        assert!(settings("--tls-cert-file=a").is_err());
+    }
+
+    #[test]
+    fn refusals() {
+        let check = |line: &str, part: &str| {
+            let errors = settings(line).expect_err(line).join("\n");
+            assert!(errors.contains(part), "{line}: {errors}");
+        };
+        check("--etcd-servers=http://127.0.0.1:2379", "etcd comes later");
+        check("--secure-port=0", "between 1 and 65535");
+        check("--authorization-mode=RBAC,RBAC", "more than once");
+        check("--authorization-mode=Nonsense", "not a valid mode");
+        check("--goaway-chance=0.5", "greater than 0.02");
+        check("--max-requests-inflight=-1", "negative");
+        check("--tls-min-version=VersionTLS11", "VersionTLS12");
+        check("--embedded-controllers=gc", "no controllers yet");
+        check("--request-timeout=0s", "can not be zero");
+    }
+
+    #[test]
+    fn service_addresses() {
+        let check = |cidr: &str, expect: Option<&str>| {
+            assert_eq!(first_service_address(cidr), expect.map(|ip| ip.parse().unwrap()), "{cidr}");
+        };
+        check("10.0.0.0/24", Some("10.0.0.1"));
+        check("10.96.3.7/12", Some("10.96.0.1"));
+        check("fd00::/108", Some("fd00::1"));
+        check("10.0.0.0", None);
+        check("10.0.0.0/33", None);
+    }
+}
