@@ -25,7 +25,11 @@ pub fn server(
     let mut server = GenericApiServer::new(config, delegate);
     let Registry { served, virtuals, namespaces, .. } = registry;
     let mut listed: Vec<_> = virtuals.iter().map(|r| std::ptr::from_ref(r.facts)).collect();
-    for served in served {
+    for mut served in served {
+        // Only events have one.
+        if served.ttl_seconds > 0 {
+            served.ttl_seconds = settings.event_ttl.as_secs();
+        }
         listed.push(std::ptr::from_ref(served.facts));
         endpoints::install(server.routes(), schema, served, namespaces);
     }

@@ -55,8 +55,6 @@ pub struct Settings {
     pub max_mutating_requests_inflight: u32,
     /// `--request-timeout`
     pub request_timeout: Duration,
-    /// `--min-request-timeout`
-    pub min_request_timeout: Duration,
     /// `--shutdown-delay-duration`
     pub shutdown_delay_duration: Duration,
     /// `--livez-grace-period`
@@ -69,10 +67,6 @@ pub struct Settings {
     pub event_ttl: Duration,
     /// `--storage-quota-bytes`
     pub quota_bytes: u64,
-    /// `--disable-admission-plugins`
-    pub disabled_admission_plugins: Vec<String>,
-    /// `-v`
-    pub verbosity: i64,
     /// Flags that were given and change nothing yet.
     pub without_effect: Vec<&'static str>,
 }
@@ -134,17 +128,12 @@ impl Settings {
                 .try_into()
                 .unwrap_or(u32::MAX),
             request_timeout: flags.duration("request-timeout"),
-            min_request_timeout: Duration::from_secs(
-                flags.int("min-request-timeout").try_into().unwrap_or(0),
-            ),
             shutdown_delay_duration: flags.duration("shutdown-delay-duration"),
             livez_grace_period: flags.duration("livez-grace-period"),
             goaway_chance,
             profiling: flags.bool("profiling"),
             event_ttl: flags.duration("event-ttl"),
             quota_bytes: flags.bytes("storage-quota-bytes"),
-            disabled_admission_plugins: flags.list("disable-admission-plugins"),
-            verbosity: flags.int("v"),
             without_effect: flags.without_effect(),
         };
         if !flags.list("embedded-controllers").is_empty() {

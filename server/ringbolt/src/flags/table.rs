@@ -51,7 +51,6 @@ impl Kind {
 
 /// Heading in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Section {
     Ringbolt,
     Generic,
@@ -140,14 +139,14 @@ pub const FLAGS: &[Flag] = &[
     later(Section::Generic, "cors-allowed-origins", Kind::List, ""),
     later(Section::Generic, "emulated-version", Kind::List, ""),
     later(Section::Generic, "emulation-forward-compatible", Kind::Bool, "false"),
-    later(Section::Generic, "external-hostname", Kind::Text, ""),
+    now(Section::Generic, "external-hostname", Kind::Text, "", "Name clients reach this server by; a serving certificate made here has it."),
     later(Section::Generic, "feature-gates", Kind::Map, ""),
     now(Section::Generic, "goaway-chance", Kind::Float, "0", "Chance, from 0 to 0.02, that an HTTP/2 connection is ended after a request so that clients spread."),
-    later(Section::Generic, "livez-grace-period", Kind::Duration, "0s"),
+    now(Section::Generic, "livez-grace-period", Kind::Duration, "0s", "How long after the start /livez passes without its boot checks."),
     now(Section::Generic, "max-mutating-requests-inflight", Kind::Int, "200", "Writes worked on at once; 0 for no limit."),
     now(Section::Generic, "max-requests-inflight", Kind::Int, "400", "Reads worked on at once; 0 for no limit."),
     later(Section::Generic, "min-compatibility-version", Kind::List, ""),
-    now(Section::Generic, "min-request-timeout", Kind::Int, "1800", "Shortest time, in seconds, after which the server ends a watch that set none itself."),
+    later(Section::Generic, "min-request-timeout", Kind::Int, "1800"),
     now(Section::Generic, "request-timeout", Kind::Duration, "1m0s", "Time an answer may take; long-running requests are free of it."),
     later(Section::Generic, "runtime-config-emulation-forward-compatible", Kind::Bool, "false"),
     now(Section::Generic, "shutdown-delay-duration", Kind::Duration, "0s", "Time between SIGTERM and the last request taken; /readyz fails from the start of it."),
@@ -180,7 +179,7 @@ pub const FLAGS: &[Flag] = &[
     now(Section::SecureServing, "bind-address", Kind::Ip, "0.0.0.0", "Address to listen on."),
     now(Section::SecureServing, "cert-dir", Kind::Text, "/var/run/kubernetes", "Folder of apiserver.crt and apiserver.key, which are made there where they are missing."),
     now(Section::SecureServing, "disable-http2-serving", Kind::Bool, "false", "Serve HTTP/1.1 only."),
-    now(Section::SecureServing, "http2-max-streams-per-connection", Kind::Int, "0", "Streams a client may have open on one connection; 0 for 100."),
+    later(Section::SecureServing, "http2-max-streams-per-connection", Kind::Int, "0"),
     later(Section::SecureServing, "permit-address-sharing", Kind::Bool, "false"),
     later(Section::SecureServing, "permit-port-sharing", Kind::Bool, "false"),
     now(Section::SecureServing, "secure-port", Kind::Int, "6443", "Port to serve HTTPS on."),
@@ -275,8 +274,8 @@ pub const FLAGS: &[Flag] = &[
     later(Section::Admission, "admission-control-config-file", Kind::Text, ""),
     later(Section::Admission, "default-not-ready-toleration-seconds", Kind::Int, "300"),
     later(Section::Admission, "default-unreachable-toleration-seconds", Kind::Int, "300"),
-    now(Section::Admission, "disable-admission-plugins", Kind::List, "", "Admission plugins to switch off."),
-    now(Section::Admission, "enable-admission-plugins", Kind::List, "", "Admission plugins to switch on besides the default ones."),
+    later(Section::Admission, "disable-admission-plugins", Kind::List, ""),
+    later(Section::Admission, "enable-admission-plugins", Kind::List, ""),
     // Metrics
     later(Section::Metrics, "allow-metric-labels", Kind::Map, ""),
     later(Section::Metrics, "allow-metric-labels-manifest", Kind::Text, ""),
