@@ -2,9 +2,11 @@
 //!
 //! All work on untyped trees of the served version; the caller decodes the outcome by the Schema again.
 
+mod go_text;
 mod json_patch;
 mod merge;
 mod strategic;
+mod strategic_list;
 #[cfg(test)]
 mod tests;
 

@@ -196,3 +196,23 @@ fn bodies_of_json_patches() {
         assert_eq!(decode(text), expect, "{text}");
     }
 }
+
+#[test]
+fn strategic_patches_as_recorded() {
+    let mut wrong = Vec::new();
+    for (target, patch, expect) in recorded(include_str!("strategic.jsonl")) {
+        let got = match strategic("Pod", &target, &patch) {
+            Ok(text) => text,
+            Err(
+                PatchError::Malformed(message)
+                | PatchError::NotApplicable(message)
+                | PatchError::Unclassified(message)
+                | PatchError::TooLarge(message),
+            ) => format!("error: {message}"),
+        };
+        if got != expect {
+            wrong.push(format!("{target}\n+ {patch}\ngot      {got}\nexpected {expect}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
