@@ -80,6 +80,15 @@ pub trait Strategy: Send + Sync {
     fn name_errors(&self, name: &str, prefix: bool) -> Vec<String> {
         self.name_error(name, prefix).into_iter().collect()
     }
+    /// The group that statuses about an object name where it is not the one it is served in (events of
+    /// `events.k8s.io` are core events to every error).
+    fn status_group(&self) -> Option<&'static str> {
+        None
+    }
+    /// The warning on every use of a version that is on its way out.
+    fn deprecation_warning(&self) -> Option<&'static str> {
+        None
+    }
     /// Marks an object whose deletion has begun (a namespace's phase).
     fn begin_deletion<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
         let _ = (arena, object);

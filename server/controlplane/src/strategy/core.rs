@@ -27,6 +27,9 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         },
         "endpoints" => Rules {
             create_on_update: true,
+            deprecation_warning: Some(
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+            ),
             validate: Some(validation::endpoints::validate),
             validate_update: Some(validation::endpoints::validate_update),
             warnings: Some(validation::endpoints::warnings),

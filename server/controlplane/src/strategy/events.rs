@@ -20,6 +20,7 @@ pub(super) fn core() -> Rules {
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "events").then(|| Rules {
+        status_group: Some(""),
         selectable: NEW_EVENT,
         selectable_names: NEW_EVENT_NAMES,
         validate: Some(validation::event::validate_new),

@@ -228,6 +228,14 @@ impl Strategy for ResourceStrategy {
         (self.rules.name)(name, prefix)
     }
 
+    fn status_group(&self) -> Option<&'static str> {
+        self.rules.status_group
+    }
+
+    fn deprecation_warning(&self) -> Option<&'static str> {
+        self.rules.deprecation_warning
+    }
+
     fn begin_deletion<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
         if let Some(begin) = self.rules.begin_deletion {
             begin(arena, object);

@@ -76,6 +76,10 @@ pub(crate) struct Rules {
     pub(crate) selectable_names: &'static [&'static str],
     /// Seconds to live: events.
     pub(crate) ttl_seconds: u64,
+    /// Group that statuses name where it is another one.
+    pub(crate) status_group: Option<&'static str>,
+    /// Warning on every use.
+    pub(crate) deprecation_warning: Option<&'static str>,
     /// Hooks.
     pub(crate) prepare_for_create: Option<Prepare>,
     pub(crate) prepare_for_update: Option<PrepareUpdate>,
@@ -106,6 +110,8 @@ impl Rules {
         selectable: &[],
         selectable_names: &[],
         ttl_seconds: 0,
+        status_group: None,
+        deprecation_warning: None,
         prepare_for_create: None,
         prepare_for_update: None,
         validate: None,

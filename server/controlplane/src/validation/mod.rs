@@ -7,6 +7,7 @@ pub(crate) mod certificates;
 pub(crate) mod config_map;
 pub(crate) mod container;
 pub(crate) mod coordination;
+pub(crate) mod difference;
 pub(crate) mod endpoint_slice;
 pub(crate) mod endpoints;
 pub(crate) mod event;

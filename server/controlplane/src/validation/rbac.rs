@@ -2,7 +2,7 @@
 
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
-    field::{FieldError, child, index},
+    field::{FieldError, Verbatim, child, index},
     validation::{
         names::{dns1123_subdomain_errors, path_segment_errors},
         validate_label_selector,
@@ -24,10 +24,17 @@ fn rules(object: &Value<'_>, namespaced: bool, errors: &mut Errors) {
     }
 }
 
-fn policy_rule(rule: &Map<'_>, namespaced: bool, path: &str, errors: &mut Errors) {
-    if rule.lacks("verbs") {
-        errors.push(FieldError::required(child(path, "verbs"), "verbs must contain at least one value"));
+/// Verbs are required; what declares that comes after everything else.
+fn verbs(object: &Value<'_>, errors: &mut Errors) {
+    let rules = object.path(&["rules"]).and_then(Value::as_list);
+    for (at, rule) in rules.into_iter().flatten().enumerate() {
+        if rule.as_map().is_none_or(|r| r.lacks("verbs")) {
+            errors.push(FieldError::required(child(&index("rules", at), "verbs"), ""));
+        }
     }
+}
+
+fn policy_rule(rule: &Map<'_>, namespaced: bool, path: &str, errors: &mut Errors) {
     if let Some(urls) = rule.get("nonResourceURLs").filter(|_| !rule.lacks("nonResourceURLs")) {
         let path = child(path, "nonResourceURLs");
         if namespaced {
@@ -56,18 +63,30 @@ fn policy_rule(rule: &Map<'_>, namespaced: bool, path: &str, errors: &mut Errors
 
 pub(crate) fn validate_role(object: &Value<'_>, errors: &mut Errors) {
     rules(object, true, errors);
+    verbs(object, errors);
 }
 
 pub(crate) fn validate_cluster_role(object: &Value<'_>, errors: &mut Errors) {
     rules(object, false, errors);
-    let Some(aggregation) = object.path(&["aggregationRule"]).and_then(Value::as_map) else { return };
+    if let Some(aggregation) = object.path(&["aggregationRule"]).and_then(Value::as_map) {
+        aggregation_rule(aggregation, errors);
+    }
+    verbs(object, errors);
+}
+
+fn aggregation_rule(aggregation: &Map<'_>, errors: &mut Errors) {
     let path = "aggregationRule.clusterRoleSelectors";
     if aggregation.lacks("clusterRoleSelectors") {
         let why = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         errors.push(FieldError::required(path, why));
     }
     for (at, selector) in aggregation.items("clusterRoleSelectors").iter().enumerate() {
-        errors.extend(validate_label_selector(Some(selector), &index(path, at)));
+        let found = validate_label_selector(Some(selector), &index(path, at));
+        let unusable = !found.is_empty();
+        errors.extend(found);
+        if unusable {
+            errors.push(FieldError::invalid(index(path, at), Verbatim("null"), "invalid label selector."));
+        }
     }
 }
 
@@ -80,9 +99,7 @@ fn binding(object: &Value<'_>, kinds: &[&str], namespaced: bool, errors: &mut Er
         errors.push(FieldError::not_supported("roleRef.kind", reference("kind"), kinds));
     }
     let name = reference("name");
-    if name.is_empty() {
-        errors.push(FieldError::required("roleRef.name", ""));
-    } else {
+    if !name.is_empty() {
         each_invalid(path_segment_errors(name, false), "roleRef.name", name, errors);
     }
     let subjects = object.path(&["subjects"]).and_then(Value::as_list);
@@ -91,13 +108,20 @@ fn binding(object: &Value<'_>, kinds: &[&str], namespaced: bool, errors: &mut Er
             validate_subject(map, namespaced, &index("subjects", at), errors);
         }
     }
+    // What is declared to be required comes last.
+    if name.is_empty() {
+        errors.push(FieldError::required("roleRef.name", ""));
+    }
+    let subjects = object.path(&["subjects"]).and_then(Value::as_list);
+    for (at, subject) in subjects.into_iter().flatten().enumerate() {
+        if subject.str_at(&["name"]).unwrap_or("").is_empty() {
+            errors.push(FieldError::required(child(&index("subjects", at), "name"), ""));
+        }
+    }
 }
 
 fn validate_subject(subject: &Map<'_>, namespaced: bool, path: &str, errors: &mut Errors) {
     let (name, group) = (subject.text("name"), subject.text("apiGroup"));
-    if name.is_empty() {
-        errors.push(FieldError::required(child(path, "name"), ""));
-    }
     match subject.text("kind") {
         "ServiceAccount" => {
             if !name.is_empty() {

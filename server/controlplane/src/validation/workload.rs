@@ -188,9 +188,12 @@ pub(crate) fn validate_replica_set_update(
 pub(crate) fn validate_daemon_set(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
         let wanted = spec.child("selector");
-        errors.extend(validate_label_selector(spec.get("selector"), "spec.selector"));
+        let found = validate_label_selector(spec.get("selector"), "spec.selector");
+        // A selector that cannot be read is not held against the labels; none at all selects nothing.
+        let readable = found.is_empty();
+        errors.extend(found);
         let matched = wanted.is_some_and(|s| selector::matches(s, template_labels(spec)));
-        if !matched {
+        if readable && !matched {
             let labels = shown(template_labels(spec));
             let why = "`selector` does not match template `labels`";
             errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));

@@ -66,7 +66,8 @@ impl<'r> Subject<'r> {
 
     fn invalid(&self, object: &Value<'_>, errors: &[FieldError]) -> Status {
         let name = object.str_at(&["metadata", "name"]).unwrap_or("");
-        Status::invalid(self.served.facts.group, self.served.facts.kind, name, errors)
+        let group = self.served.strategy.status_group().unwrap_or(self.served.facts.group);
+        Status::invalid(group, self.served.facts.kind, name, errors)
     }
 
     fn answer(&self, arena: &Bump, object: &Value<'_>) -> Json {

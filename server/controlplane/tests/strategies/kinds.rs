@@ -252,7 +252,7 @@ fn pods_need_containers_and_names() {
     assert_eq!(kind.errors(&pod(json!([]))), ["spec.containers: Required value"]);
     assert_eq!(
         kind.errors(&pod(json!([{"name": "a", "image": "i"}, {"name": "a"}]))),
-        ["spec.containers[1].name: Duplicate value: \"a\"", "spec.containers[1].image: Required value"]
+        ["spec.containers[1].image: Required value", "spec.containers[1].name: Duplicate value: \"a\""]
     );
     let mounted = json!([{"name": "a", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]);
     assert_eq!(kind.errors(&pod(mounted)), ["spec.containers[0].volumeMounts[0].name: Not found: \"v\""]);
