@@ -28,7 +28,14 @@ fn retry_after(seconds: u32) -> Option<Box<Details>> {
 impl Status {
     /// A failure of the given parts, without details.
     pub fn failure(code: u16, reason: Reason, message: impl Into<String>) -> Self {
-        Status { success: false, code, reason, message: message.into(), continue_token: String::new(), details: None }
+        Status {
+            success: false,
+            code,
+            reason,
+            message: message.into(),
+            continue_token: String::new(),
+            details: None,
+        }
     }
 
     fn failure_about(
@@ -319,12 +326,26 @@ impl Status {
         if let Some(details) = &mut details {
             details.uid = uid.to_owned();
         }
-        Status { success: true, code: 0, reason: Reason::Unknown, message: String::new(), continue_token: String::new(), details }
+        Status {
+            success: true,
+            code: 0,
+            reason: Reason::Unknown,
+            message: String::new(),
+            continue_token: String::new(),
+            details,
+        }
     }
 
     /// A bare success with the code the answer carries (201 for a binding).
     pub fn success(code: u16) -> Self {
-        Status { success: true, code, reason: Reason::Unknown, message: String::new(), continue_token: String::new(), details: None }
+        Status {
+            success: true,
+            code,
+            reason: Reason::Unknown,
+            message: String::new(),
+            continue_token: String::new(),
+            details: None,
+        }
     }
 }
 
