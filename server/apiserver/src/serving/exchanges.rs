@@ -77,6 +77,9 @@ struct Upload {
     share: Share,
     /// Bytes not given back to flow control yet.
     owed: usize,
+    /// More was announced than is taken: so much of it has come, and none is kept. The answer comes when a handler
+    /// of the real server would have found out, by reading one byte too many: the client may not listen before.
+    dropped: Option<usize>,
 }
 
 impl Exchanges {
@@ -332,6 +335,13 @@ impl Exchanges {
         }
     }
 
+    /// Answers an upload that grew beyond what is taken; what still comes of it is dropped.
+    fn too_large(&mut self, responder: &mut dyn Responder, index: usize) {
+        let Some((stream, upload)) = self.take_upload(index) else { return };
+        self.spare.body_too_large.set(true);
+        self.run(responder, stream, upload.head.head(), Bytes::new(), upload.received);
+    }
+
     /// Takes an upload out of its slot and makes its state the spare one.
     fn take_upload(&mut self, index: usize) -> Option<(StreamId, Upload)> {
         if !matches!(self.slots[index].phase, Phase::Upload(_)) {
@@ -350,15 +360,11 @@ impl Handler for Exchanges {
     fn request(&mut self, responder: &mut dyn Responder, stream: StreamId, head: Head<'_>) {
         let received = Instant::now();
         self.requests += 1;
-        let length = match head.body {
+        let (length, dropped) = match head.body {
             BodyLength::None => return self.run(responder, stream, head, Bytes::new(), received),
-            BodyLength::Exact(length) if length > limits::REQUEST_BODY as u64 => {
-                // The answer does not depend on what follows; that is dropped as it comes.
-                self.spare.body_too_large.set(true);
-                return self.run(responder, stream, head, Bytes::new(), received);
-            }
-            BodyLength::Exact(length) => (length as usize).min(limits::BODY_FIRST_BYTES),
-            BodyLength::Unknown => limits::BODY_FIRST_BYTES,
+            BodyLength::Exact(length) if length > limits::REQUEST_BODY as u64 => (0, Some(0)),
+            BodyLength::Exact(length) => ((length as usize).min(limits::BODY_FIRST_BYTES), None),
+            BodyLength::Unknown => (limits::BODY_FIRST_BYTES, None),
         };
         let mut copy = HeadBuf::default();
         copy.assign(&head);
@@ -368,6 +374,7 @@ impl Handler for Exchanges {
             body: Vec::with_capacity(length),
             share: Share::new(&self.site.uploads),
             owed: 0,
+            dropped,
         };
         self.slots.insert(Slot {
             stream,
@@ -382,6 +389,14 @@ impl Handler for Exchanges {
         let Phase::Upload(upload) = &mut self.slots[index].phase else {
             return responder.consumed(stream, bytes.len());
         };
+        if let Some(so_far) = &mut upload.dropped {
+            *so_far += bytes.len();
+            responder.consumed(stream, bytes.len());
+            if *so_far > limits::REQUEST_BODY {
+                self.too_large(responder, index);
+            }
+            return;
+        }
         let too_large = upload.body.len() + bytes.len() > limits::REQUEST_BODY;
         let room = if too_large { Room::None } else { upload.share.grow(bytes.len()) };
         match room {
@@ -397,16 +412,16 @@ impl Handler for Exchanges {
                     self.site.uploads.wait(core, *connection);
                 }
             }
+            Room::None if too_large => {
+                let owed = upload.owed + bytes.len();
+                self.too_large(responder, index);
+                responder.consumed(stream, owed);
+            }
             Room::None => {
                 let Some((stream, upload)) = self.take_upload(index) else { return };
-                if too_large {
-                    self.spare.body_too_large.set(true);
-                    self.run(responder, stream, upload.head.head(), Bytes::new(), upload.received);
-                } else {
-                    let response = response_writers::too_many_requests();
-                    headers::send(&self.site.core, responder, stream, &self.spare, &response, Extent::Whole);
-                    self.spare.reset();
-                }
+                let response = response_writers::too_many_requests();
+                headers::send(&self.site.core, responder, stream, &self.spare, &response, Extent::Whole);
+                self.spare.reset();
                 responder.consumed(stream, upload.owed + bytes.len());
             }
         }
@@ -416,7 +431,7 @@ impl Handler for Exchanges {
         let Some(index) = self.slot_of(stream) else { return };
         let Some((stream, upload)) = self.take_upload(index) else { return };
         // The share is held until the inline part of the handler has run; what it keeps of the body is its own.
-        let Upload { head, received, body, share, owed } = upload;
+        let Upload { head, received, body, share, owed, .. } = upload;
         responder.consumed(stream, owed);
         self.run(responder, stream, head.head(), Bytes::from(body), received);
         drop(share);

@@ -1,0 +1,95 @@
+//! Request bodies: whole, cut up, too large.
+
+use ringbolt_apiserver::{
+    limits::REQUEST_BODY,
+    response::{Outcome, Response, TEXT},
+    routes::RouteTableBuilder,
+};
+
+use crate::rig::{Rig, TOKEN, frame, h2_head, h2_request};
+
+fn routes(routes: &mut RouteTableBuilder) {
+    routes.path("/length", |request| {
+        Outcome::Ready(Response::new(200, TEXT, format!("got {}", request.body.len())))
+    });
+}
+
+const TOO_LARGE: &str = "Request entity too large: limit is 3145728";
+
+#[test]
+fn whole_bodies() {
+    let mut rig = Rig::h1(routes);
+    let answer =
+        rig.ask(&format!("POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n{TOKEN}\r\nhello"));
+    assert!(answer.ends_with("got 5"), "{answer}");
+    let head = format!("POST /length HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n{TOKEN}\r\n");
+    for byte in format!("{head}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n").bytes() {
+        rig.receive(&[byte]);
+    }
+    assert!(rig.sent().ends_with("got 5"));
+    assert_eq!(rig.site.uploads.held(), 0);
+}
+
+#[test]
+fn announced_too_large() {
+    let mut rig = Rig::h1(routes);
+    let size = REQUEST_BODY + 1;
+    rig.receive(
+        format!("POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n{TOKEN}\r\n").as_bytes(),
+    );
+    for _ in 0..size / 1024 {
+        rig.receive(&[b'x'; 1024]);
+    }
+    assert!(rig.sent().is_empty(), "the limit itself is no offence");
+    assert_eq!(rig.site.uploads.held(), 0, "nothing is kept of what will not do");
+    let answer = rig.ask("x");
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains(TOO_LARGE), "{answer}");
+    let answer = rig.ask(&format!("POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n{TOKEN}\r\nx"));
+    assert!(answer.ends_with("got 1"), "{answer}");
+    assert_eq!(rig.site.uploads.held(), 0);
+}
+
+#[test]
+fn found_too_large() {
+    let mut rig = Rig::h1(routes);
+    rig.receive(
+        format!("POST /length HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n{TOKEN}\r\n").as_bytes(),
+    );
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(65_536));
+    for _ in 0..REQUEST_BODY / 65_536 {
+        rig.receive(chunk.as_bytes());
+    }
+    assert!(rig.sent().is_empty(), "the limit itself is no offence");
+    // Whether the connection goes on shows with the end of the body, and is said in the head.
+    let answer = rig.ask("1\r\nx\r\n0\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains(TOO_LARGE), "{answer}");
+    let answer = rig.ask(&format!("POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n{TOKEN}\r\nx"));
+    assert!(answer.ends_with("got 1"), "{answer}");
+    assert_eq!(rig.site.uploads.held(), 0);
+}
+
+#[test]
+fn http2_too_large() {
+    let mut rig = Rig::h2(routes);
+    rig.receive(&frame(1, 4, 1, &h2_head("POST", "/length")));
+    let data = vec![b'x'; 16_384];
+    for _ in 0..REQUEST_BODY / data.len() {
+        rig.receive(&frame(0, 0, 1, &data));
+    }
+    assert!(!rig.sent().contains("413"));
+    rig.receive(&frame(0, 1, 1, b"x"));
+    assert!(rig.sent().contains(TOO_LARGE));
+    rig.receive(&h2_request(3, "POST", "/length"));
+    assert!(rig.sent().contains("got 0"));
+    assert_eq!(rig.site.uploads.held(), 0);
+}
+
+#[test]
+fn a_client_that_gives_up_gives_the_memory_back() {
+    let mut rig = Rig::h2(routes);
+    rig.receive(&frame(1, 4, 1, &h2_head("POST", "/length")));
+    rig.receive(&frame(0, 0, 1, &[b'x'; 10_000]));
+    assert_eq!(rig.site.uploads.held(), 10_000);
+    rig.receive(&frame(3, 0, 1, &8_u32.to_be_bytes()));
+    assert_eq!(rig.site.uploads.held(), 0);
+}

@@ -1,0 +1,8 @@
+//! Connections from received bytes to queued bytes: the whole server but the socket.
+
+mod answers;
+mod bodies;
+mod counting;
+mod no_allocation;
+mod rig;
+mod waiting;

@@ -1,0 +1,223 @@
+//! A server without sockets: bytes go in by hand, what it would send is kept.
+
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use ringbolt_apiserver::{
+    authentication::{Authenticators, Peer, UserInfo, token_file::TokenFile},
+    authorization::{Authorizers, Mode},
+    core::CoreContext,
+    filters::{
+        chain::{ChainConfig, default_build_handler_chain},
+        max_in_flight::Limits,
+    },
+    metrics::Metrics,
+    routes::{RouteTable, RouteTableBuilder},
+    server::{director::Director, lifecycle_signals::LifecycleSignals},
+    serving::{
+        connection::{Connection, Protocol, Wants},
+        exchanges::Exchanges,
+        site::Site,
+        tasks::{Spawner, Timers, WakeCore},
+        uploads::Uploads,
+    },
+};
+use ringbolt_protocol::exchange::Output;
+use ringbolt_storage::{
+    embedded::{Embedded, EmbeddedOptions},
+    hub::Hub,
+    memory_disk::MemoryDisk,
+    object::{Attributes, Inspect, ResourceId},
+    storage::Storage,
+};
+
+/// A token of a user in `system:masters`, as a header line.
+pub(crate) const TOKEN: &str = "authorization: Bearer good\r\n";
+
+struct NoAttributes;
+
+impl Inspect for NoAttributes {
+    fn inspect(&self, _: ResourceId, _: &[u8]) -> Attributes {
+        Attributes::default()
+    }
+}
+
+/// Bytes a socket would send. `taken` is how much of them it has.
+#[derive(Default)]
+pub(crate) struct Socket {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) taken: usize,
+}
+
+impl Output for Socket {
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+    fn put_shared(&mut self, bytes: Bytes) {
+        self.bytes.extend_from_slice(&bytes);
+    }
+    fn queued(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+}
+
+/// One core and one connection on it.
+pub(crate) struct Rig {
+    pub(crate) connection: Connection,
+    pub(crate) socket: Socket,
+    pub(crate) site: Rc<Site>,
+    pub(crate) wants: Wants,
+}
+
+/// How a rig differs from the usual one.
+pub(crate) struct Setup {
+    pub(crate) limits: Limits,
+    pub(crate) request_timeout: Duration,
+    pub(crate) modes: Vec<Mode>,
+    pub(crate) resources: Vec<String>,
+    pub(crate) signals: Arc<LifecycleSignals>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let signals = Arc::new(LifecycleSignals::default());
+        signals.mux_and_discovery_complete.signal();
+        Setup {
+            limits: Limits { readonly: Some(400), mutating: Some(200) },
+            request_timeout: Duration::from_secs(60),
+            modes: vec![Mode::Rbac],
+            resources: vec!["configmaps".to_owned()],
+            signals,
+        }
+    }
+}
+
+impl Rig {
+    /// A connection that speaks `protocol`, on a server with the routes that `install` adds.
+    pub(crate) fn new(protocol: Protocol, setup: Setup, install: impl FnOnce(&mut RouteTableBuilder)) -> Rig {
+        let options = EmbeddedOptions::new(setup.resources, None, Arc::new(NoAttributes));
+        let storage: Arc<dyn Storage> =
+            Embedded::open(options, Box::new(MemoryDisk::default())).expect("an empty disk opens");
+        Rig::with(protocol, storage, setup.limits, setup.request_timeout, setup.modes, setup.signals, install)
+    }
+
+    fn with(
+        protocol: Protocol,
+        storage: Arc<dyn Storage>,
+        limits: Limits,
+        request_timeout: Duration,
+        modes: Vec<Mode>,
+        signals: Arc<LifecycleSignals>,
+        install: impl FnOnce(&mut RouteTableBuilder),
+    ) -> Rig {
+        let wake: WakeCore = Arc::new(|| ());
+        let (spawner, timers) = (Spawner::new(wake.clone()), Rc::new(Timers::new(wake)));
+        let core = CoreContext::new(0, storage.clone(), Hub::new(storage), spawner, timers);
+        let mut routes = RouteTable::builder();
+        install(&mut routes);
+        let table = Arc::new(ArcSwap::from_pointee(routes.build().expect("no path twice")));
+        let metrics = Metrics::new(1);
+        let tokens = TokenFile::parse("good,alice,1,system:masters\nweak,bob,2").expect("three columns");
+        let config = ChainConfig {
+            signals,
+            metrics: metrics.clone(),
+            goaway_chance: 0.0,
+            request_timeout,
+            authenticators: Arc::new(Authenticators::new(None, Some(tokens), true)),
+            max_in_flight: limits,
+            authorizers: Arc::new(Authorizers::new(modes)),
+        };
+        let director = Director { table, metrics };
+        let site = Rc::new(Site {
+            core,
+            chain: default_build_handler_chain(&config, director.clone()),
+            director,
+            uploads: Arc::new(Uploads::default()),
+            request_timeout,
+            nobody: UserInfo::anonymous(),
+            draining: Cell::new(false),
+        });
+        let exchanges = Exchanges::new(site.clone(), Peer::default(), None);
+        let mut connection = Connection::new(protocol, exchanges);
+        let mut socket = Socket { bytes: Vec::with_capacity(1 << 20), taken: 0 };
+        let wants = connection.pump(&mut socket);
+        Rig { connection, socket, site, wants }
+    }
+
+    /// An HTTP/1.1 connection.
+    pub(crate) fn h1(install: impl FnOnce(&mut RouteTableBuilder)) -> Rig {
+        Rig::new(Protocol::from_alpn(Some(b"http/1.1")), Setup::default(), install)
+    }
+
+    /// An HTTP/2 connection that has been greeted; what the server greeted with is dropped.
+    pub(crate) fn h2(install: impl FnOnce(&mut RouteTableBuilder)) -> Rig {
+        let mut rig = Rig::new(Protocol::from_alpn(Some(b"h2")), Setup::default(), install);
+        rig.greet();
+        rig
+    }
+
+    pub(crate) fn greet(&mut self) {
+        self.receive(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        self.receive(&frame(4, 0, 0, &[]));
+        self.sent();
+    }
+
+    /// Bytes come in.
+    pub(crate) fn receive(&mut self, bytes: &[u8]) {
+        self.wants = self.connection.received(bytes, &mut self.socket);
+    }
+
+    /// What was sent since the last call; the socket has taken it.
+    pub(crate) fn sent(&mut self) -> String {
+        let text = String::from_utf8_lossy(&self.socket.bytes).into_owned();
+        self.socket.bytes.clear();
+        self.socket.taken = 0;
+        text
+    }
+
+    /// Sends a request and takes what comes back.
+    pub(crate) fn ask(&mut self, request: &str) -> String {
+        self.receive(request.as_bytes());
+        self.sent()
+    }
+}
+
+/// An HTTP/2 frame.
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    let mut bytes = vec![length[1], length[2], length[3], kind, flags];
+    bytes.extend_from_slice(&stream.to_be_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// A header block of literals that nothing is remembered of.
+pub(crate) fn header_block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in fields {
+        block.push(0);
+        for text in [name, value] {
+            assert!(text.len() < 127, "one byte of length");
+            block.push(text.len() as u8);
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    block
+}
+
+/// HEADERS of a request without a body, with the good token.
+pub(crate) fn h2_request(stream: u32, method: &str, path: &str) -> Vec<u8> {
+    frame(1, 0x4 | 0x1, stream, &h2_head(method, path))
+}
+
+/// Its header block.
+pub(crate) fn h2_head(method: &str, path: &str) -> Vec<u8> {
+    header_block(&[
+        (":method", method),
+        (":scheme", "https"),
+        (":authority", "localhost"),
+        (":path", path),
+        ("authorization", "Bearer good"),
+    ])
+}
