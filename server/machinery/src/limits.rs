@@ -3,10 +3,10 @@
 /// Levels of nesting a JSON text may have: `encoding/json` refuses more.
 pub const JSON_DEPTH_MAX: usize = 10_000;
 
-/// Levels of nesting a decoded tree may have. Trees are walked by recursion, and must fit a 2 MiB stack with
-/// frames of several hundred bytes; no real object comes near. Opaque text (`RawExtension`, unknown fields) is
+/// Levels of nesting a decoded tree may have. Trees are walked by recursion, and must fit a 2 MiB stack with the
+/// 2 KiB frames of an unoptimized build; no real object comes near. Opaque text (`RawExtension`, unknown fields) is
 /// skipped without recursion and may go to [`JSON_DEPTH_MAX`].
-pub const TREE_DEPTH_MAX: usize = 1_500;
+pub const TREE_DEPTH_MAX: usize = 512;
 
 /// Strict errors kept a decode: `sigs.k8s.io/json` stops collecting here.
 pub const STRICT_ERRORS_MAX: usize = 100;
@@ -14,15 +14,12 @@ pub const STRICT_ERRORS_MAX: usize = 100;
 /// Operations in one JSON Patch: kube-apiserver answers 413 above.
 pub const JSON_PATCH_OPERATIONS_MAX: usize = 10_000;
 
-/// Bytes by which the `copy` operations of one JSON Patch may grow the object: kube-apiserver sets
-/// `AccumulatedCopySizeLimit` to three times its body limit of 3 MiB... see `patch::json`.
+/// Bytes by which the `copy` operations of one JSON Patch may grow the object: `JSONPatchMaxCopyBytes` of
+/// kube-apiserver.
 pub const JSON_PATCH_COPY_MAX: i64 = 3 * 1024 * 1024;
 
-/// Levels of nesting of protobuf messages: typed messages nest only as deep as their types, groups that are
-/// skipped could nest without bound.
-pub const PROTOBUF_GROUP_DEPTH_MAX: usize = 10_000;
-
-/// Nodes that YAML aliases may expand to, against small documents that grow without bound.
+/// Nodes that a YAML document may have with its aliases expanded. The library of kube-apiserver bounds only the share
+/// of aliased nodes; a body of 3 MiB holds fewer than this without any.
 pub const YAML_NODES_MAX: usize = 2_000_000;
 
 const _: () = assert!(TREE_DEPTH_MAX <= JSON_DEPTH_MAX);

@@ -57,36 +57,39 @@ fn element(json: &[u8], mut at: usize, index: usize) -> Option<usize> {
 fn string_end(json: &[u8], at: usize) -> Option<usize> {
     let mut i = at + 1;
     loop {
-        match json.get(i)? {
-            b'"' => return Some(i + 1),
-            b'\\' => i += 2,
-            _ => i += 1,
+        i += memchr::memchr2(b'"', b'\\', json.get(i..)?)?;
+        if json[i] == b'"' {
+            return Some(i + 1);
         }
+        i += 2;
     }
 }
 
 /// The position behind the value that begins at `at`.
 fn value_end(json: &[u8], at: usize) -> Option<usize> {
+    match json.get(at)? {
+        b'"' => return string_end(json, at),
+        b'{' | b'[' => {}
+        _ => {
+            let rest = json.get(at..)?;
+            return rest.iter().position(|b| matches!(b, b',' | b'}' | b']')).map(|n| at + n);
+        }
+    }
     let mut depth = 0usize;
     let mut i = at;
     loop {
         match json.get(i)? {
             b'"' => {
                 i = string_end(json, i)?;
-                if depth == 0 {
-                    return Some(i);
-                }
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 0 => return Some(i),
             b'}' | b']' => {
                 depth -= 1;
                 if depth == 0 {
                     return Some(i + 1);
                 }
             }
-            b',' if depth == 0 => return Some(i),
             _ => {}
         }
         i += 1;
@@ -135,6 +138,33 @@ fn unescape(raw: &str) -> String {
     out
 }
 
+/// The value of `metadata`, braces included.
+pub fn metadata(stored: &[u8]) -> Option<&[u8]> {
+    let start = member(stored, 0, "metadata")?;
+    stored.get(start..value_end(stored, start)?)
+}
+
+/// What identifies an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity<'j> {
+    /// `metadata.name`.
+    pub name: Cow<'j, str>,
+    /// `metadata.namespace`, empty where there is none.
+    pub namespace: Cow<'j, str>,
+    /// `metadata.uid`, empty where there is none.
+    pub uid: Cow<'j, str>,
+}
+
+/// Reads name, namespace and uid, which stand before the bulk of the metadata.
+pub fn identity(stored: &[u8]) -> Identity<'_> {
+    let read = |name| scalar(stored, &["metadata", name]).unwrap_or_default();
+    Identity { name: read("name"), namespace: read("namespace"), uid: read("uid") }
+}
+
+/// Whether `metadata.deletionTimestamp` is set.
+pub fn is_terminating(stored: &[u8]) -> bool {
+    scalar(stored, &["metadata", "deletionTimestamp"]).is_some()
+}
 
 /// The position behind the value of `metadata`, which is the first member of every stored object.
 pub fn metadata_end(stored: &[u8]) -> Option<usize> {
@@ -202,5 +232,23 @@ mod tests {
         assert!(stored[end..].starts_with(b",\"data\""));
         assert_eq!(labels(stored), "a/b\0x\"y\0e\0\0z\x001\0");
         assert_eq!(labels(br#""metadata":{"name":"a"}}"#), "");
+        assert_eq!(metadata(br#""metadata":{"name":"a"},"x":1}"#), Some(&br#"{"name":"a"}"#[..]));
+    }
+
+    #[test]
+    fn identities() {
+        let stored = br#""metadata":{"name":"a","namespace":"n","uid":"u","deletionTimestamp":"2024"}}"#;
+        let identity = identity(stored);
+        assert_eq!((&*identity.name, &*identity.namespace, &*identity.uid), ("a", "n", "u"));
+        assert!(is_terminating(stored));
+        assert!(!is_terminating(br#""metadata":{"name":"a"},"spec":{"deletionTimestamp":"x"}}"#));
+        // Cut anywhere it finds nothing, and does not fail.
+        for end in 0..stored.len() {
+            let _ = (
+                scalar(&stored[..end], &["metadata", "uid"]),
+                labels(&stored[..end]),
+                metadata_end(&stored[..end]),
+            );
+        }
     }
 }

@@ -12,6 +12,7 @@ use ringbolt_machinery::{
     json::{self, Mode},
     protobuf,
     schema::Schema,
+    yaml,
 };
 
 fn shared() -> Option<PathBuf> {
@@ -68,7 +69,7 @@ fn compact(json: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn json_and_protobuf_of_every_kind() {
+fn every_kind_in_every_encoding() {
     let Some(fixtures) = shared() else { return };
     let directory = fixtures.join("api-testdata");
     let schema = Schema::builtin();
@@ -98,6 +99,22 @@ fn json_and_protobuf_of_every_kind() {
             wrong.push(format!("{}: JSON {}", case.name, difference(&out, &expect)));
         }
         let unknown = protobuf::decode_unknown(&pb_bytes).unwrap();
+        let yaml_bytes = read("yaml");
+        match yaml::decode_typed(&arena, schema, kind.ty, &yaml_bytes, Mode::Strict) {
+            Ok(decoded) => {
+                out.clear();
+                json::encode(schema, kind.ty, &decoded.value, &mut out);
+                if out != expect || !decoded.strict_errors.is_empty() {
+                    wrong.push(format!("{}: from YAML {}", case.name, difference(&out, &expect)));
+                }
+            }
+            Err(error) => wrong.push(format!("{}: YAML: {error}", case.name)),
+        }
+        out.clear();
+        yaml::from_json(&expect, &mut out).unwrap();
+        if out != yaml_bytes {
+            wrong.push(format!("{}: YAML {}", case.name, difference(&out, &yaml_bytes)));
+        }
         out.clear();
         protobuf::encode_object(schema, kind.ty, &decoded.value, unknown.api_version, unknown.kind, &mut out);
         if out != pb_bytes {
@@ -125,4 +142,67 @@ fn json_and_protobuf_of_every_kind() {
     assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(checked > 100, "only {checked} kinds found");
     println!("{checked} kinds checked");
+}
+
+/// Texts that the JSON test suite leaves open, and Go takes.
+const TAKEN: [&str; 26] = [
+    "i_number_double_huge_neg_exp.json",
+    "i_number_real_underflow.json",
+    "i_number_too_big_neg_int.json",
+    "i_number_too_big_pos_int.json",
+    "i_number_very_big_negative_int.json",
+    "i_object_key_lone_2nd_surrogate.json",
+    "i_string_1st_surrogate_but_2nd_missing.json",
+    "i_string_1st_valid_surrogate_2nd_invalid.json",
+    "i_string_incomplete_surrogate_and_escape_valid.json",
+    "i_string_incomplete_surrogate_pair.json",
+    "i_string_incomplete_surrogates_escape_valid.json",
+    "i_string_invalid_lonely_surrogate.json",
+    "i_string_invalid_surrogate.json",
+    "i_string_invalid_utf-8.json",
+    "i_string_inverted_surrogates_U+1D11E.json",
+    "i_string_iso_latin_1.json",
+    "i_string_lone_second_surrogate.json",
+    "i_string_lone_utf8_continuation_byte.json",
+    "i_string_not_in_unicode_range.json",
+    "i_string_overlong_sequence_2_bytes.json",
+    "i_string_overlong_sequence_6_bytes.json",
+    "i_string_overlong_sequence_6_bytes_null.json",
+    "i_string_truncated-utf-8.json",
+    "i_string_UTF-8_invalid_sequence.json",
+    "i_string_UTF8_surrogate_U+D800.json",
+    "i_structure_500_nested_arrays.json",
+];
+
+#[test]
+fn json_parsing() {
+    let Some(fixtures) = shared() else { return };
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for entry in fs::read_dir(fixtures.join("json-parsing/test_parsing")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let bytes = fs::read(&path).unwrap();
+        let arena = Bump::new();
+        let got = json::decode_untyped(&arena, &bytes);
+        let expect = match name.as_bytes()[0] {
+            b'y' => true,
+            b'n' => false,
+            _ => TAKEN.contains(&name.as_str()),
+        };
+        checked += 1;
+        if got.is_ok() != expect {
+            wrong.push(format!("{name}: {got:?}"));
+        }
+        // Whether a text is JSON does not depend on who reads it.
+        let syntax = json::syntax::check(&bytes).is_ok();
+        if let Err(json::DecodeError::Syntax(message)) = &got {
+            if syntax {
+                wrong.push(format!("{name}: {message}, but the scanner takes it"));
+            }
+        } else if !syntax {
+            wrong.push(format!("{name}: taken, but not by the scanner"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(checked > 300, "only {checked} texts found");
 }

@@ -75,6 +75,7 @@ impl<'p> Path<'p> {
         for step in self.steps() {
             match step {
                 Step::Field(field, structure) => {
+                    fields.extend(embedded(structure, field));
                     fields.push(field.name);
                     of = structure;
                 }
@@ -113,4 +114,32 @@ impl<'p> Path<'p> {
         }
         name
     }
+}
+
+/// Names of the embedded Go structs that a field stands in, outermost first: Go's errors have them in the path,
+/// though JSON does not.
+fn embedded(of: &str, field: &Field) -> impl Iterator<Item = &'static str> {
+    let names: &'static [&'static str] = match of {
+        "Volume" => &["VolumeSource"],
+        "PersistentVolumeSpec" => &["PersistentVolumeSource"],
+        "Probe" => &["ProbeHandler"],
+        "EphemeralContainer" => &["EphemeralContainerCommon"],
+        "NamedRuleWithOperations" => &["RuleWithOperations", "Rule"],
+        "RuleWithOperations" => &["Rule"],
+        "IngressRule" => &["IngressRuleValue"],
+        "DeviceAllocationConfiguration" | "DeviceClaimConfiguration" | "DeviceClassConfiguration" => {
+            &["DeviceConfiguration"]
+        }
+        "ConfigMapEnvSource"
+        | "ConfigMapKeySelector"
+        | "ConfigMapProjection"
+        | "ConfigMapVolumeSource"
+        | "SecretEnvSource"
+        | "SecretKeySelector"
+        | "SecretProjection" => &["LocalObjectReference"],
+        _ => &[],
+    };
+    let type_meta = matches!(field.name, "kind" | "apiVersion") && field.proto == 0;
+    // A message of its own in protobuf for each.
+    type_meta.then_some("TypeMeta").into_iter().chain(names.iter().copied().take(field.proto_path.len()))
 }

@@ -44,6 +44,16 @@ fn go_name(field: &Field, schema: &Schema) -> String {
     if let (Type::Struct(id), "metadata") = (field.ty, field.name) {
         return schema.get(id).name.to_owned();
     }
+    for (lower, upper) in
+        [("api", "API"), ("uid", "UID"), ("ip", "IP"), ("url", "URL"), ("tls", "TLS"), ("ttl", "TTL")]
+    {
+        match field.name.strip_prefix(lower) {
+            Some(rest) if !rest.starts_with(|c: char| c.is_ascii_lowercase()) => {
+                return format!("{upper}{rest}");
+            }
+            _ => {}
+        }
+    }
     let mut chars = field.name.chars();
     chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
 }
@@ -243,11 +253,12 @@ impl<'a, 's> Decoder<'a, 's> {
             Type::Quantity => return self.quantity(wire.bytes()?),
             Type::Time | Type::MicroTime => return self.time(ty, wire.bytes()?).map(Some),
             Type::Duration => {
-                let (nanoseconds, ..) = numbers(wire.bytes()?, "Duration")?;
+                let (nanoseconds, ..) = numbers(wire.bytes()?, "Duration", ["Duration", "", ""])?;
                 Value::String(self.arena.alloc_str(&time::format_duration(nanoseconds as i64)))
             }
             Type::IntOrString => {
-                let (kind, number, text) = numbers(wire.bytes()?, "IntOrString")?;
+                let (kind, number, text) =
+                    numbers(wire.bytes()?, "IntOrString", ["Type", "IntVal", "StrVal"])?;
                 match kind {
                     0 => Value::Int((number as i32).into()),
                     1 => Value::String(self.text(text)),
@@ -273,7 +284,7 @@ impl<'a, 's> Decoder<'a, 's> {
         if bytes.is_empty() {
             return Ok(Value::Null);
         }
-        let (seconds, nanos, _) = numbers(bytes, "Timestamp")?;
+        let (seconds, nanos, _) = numbers(bytes, "Timestamp", ["Seconds", "Nanos", ""])?;
         let nanos = if ty == Type::Time { 0 } else { i64::from(nanos as i32) / 1000 * 1000 };
         let seconds = (seconds as i64).saturating_add(nanos.div_euclid(1_000_000_000));
         let moment = Moment { seconds, nanos: nanos.rem_euclid(1_000_000_000) as u32 };
@@ -322,16 +333,21 @@ fn single<'b>(bytes: &'b [u8], name: &str, field: &str) -> Decode<Option<&'b [u8
     Ok(found)
 }
 
-/// The integers of fields 1 and 2, and the bytes of field 3.
-fn numbers<'b>(bytes: &'b [u8], name: &str) -> Decode<(u64, u64, &'b [u8])> {
+/// The integers of fields 1 and 2, and the bytes of field 3; `fields` are their names, empty where there is none.
+fn numbers<'b>(bytes: &'b [u8], name: &str, fields: [&str; 3]) -> Decode<(u64, u64, &'b [u8])> {
     let mut wire = Wire::new(bytes);
     let (mut first, mut second, mut third) = (0, 0, &b""[..]);
     while !wire.is_empty() {
         match wire.tag(name)? {
             (1, VARINT) => first = wire.varint()?,
-            (2, VARINT) => second = wire.varint()?,
-            (3, BYTES) => third = wire.bytes()?,
-            (number @ 1..=3, ty) => return error(format!("proto: wrong wireType = {ty} for field {number}")),
+            (2, VARINT) if !fields[1].is_empty() => second = wire.varint()?,
+            (3, BYTES) if !fields[2].is_empty() => third = wire.bytes()?,
+            (number @ 1..=3, ty) if !fields[number as usize - 1].is_empty() => {
+                return error(format!(
+                    "proto: wrong wireType = {ty} for field {}",
+                    fields[number as usize - 1]
+                ));
+            }
             (_, ty) => wire.skip(ty)?,
         }
     }
