@@ -52,6 +52,8 @@ pub struct RequestState {
     pub audit_id: RefCell<AuditId>,
     /// Answer, then close: `Connection: close`, or GOAWAY.
     pub close: Cell<bool>,
+    /// The answer carries the common `Cache-Control`.
+    pub cache_control: Cell<bool>,
     /// It came before all paths were installed: a 404 would be a lie.
     pub discovery_incomplete: Cell<bool>,
     /// Its body is larger than [`crate::limits::REQUEST_BODY`] and was not kept.
@@ -72,6 +74,7 @@ impl RequestState {
         self.warnings.get_mut().clear();
         *self.audit_id.get_mut() = AuditId::default();
         self.close.set(false);
+        self.cache_control.set(false);
         self.discovery_incomplete.set(false);
         self.body_too_large.set(false);
         self.deadline.set(None);

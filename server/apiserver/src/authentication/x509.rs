@@ -8,7 +8,10 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, UnixTime, pem::PemObject};
 use sha2::{Digest, Sha256};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::{
+    prelude::{FromDer, X509Certificate},
+    x509::X509Version,
+};
 
 use super::{UserInfo, user::CREDENTIAL_ID_KEY};
 
@@ -20,6 +23,7 @@ const UID_ATTRIBUTE: &str = "1.3.6.1.4.1.57683.2";
 #[derive(Debug)]
 pub struct ClientCertificates {
     verifier: Arc<dyn ClientCertVerifier>,
+    authorities: Vec<CertificateDer<'static>>,
 }
 
 /// Why a certificate does not authenticate, or an authority cannot be used.
@@ -63,9 +67,11 @@ impl ClientCertificates {
     /// Trusts the authorities of a PEM bundle.
     pub fn from_pem(bundle: &[u8]) -> Result<Self, CertificateError> {
         let mut roots = RootCertStore::empty();
+        let mut authorities = Vec::new();
         for certificate in CertificateDer::pem_slice_iter(bundle) {
             let certificate = certificate.map_err(|e| CertificateError::Authority(e.to_string()))?;
-            roots.add(certificate).map_err(|e| CertificateError::Authority(e.to_string()))?;
+            roots.add(certificate.clone()).map_err(|e| CertificateError::Authority(e.to_string()))?;
+            authorities.push(certificate);
         }
         let verifier = WebPkiClientVerifier::builder_with_provider(
             Arc::new(roots),
@@ -73,7 +79,7 @@ impl ClientCertificates {
         )
         .build()
         .map_err(|e| CertificateError::Authority(e.to_string()))?;
-        Ok(ClientCertificates { verifier })
+        Ok(ClientCertificates { verifier, authorities })
     }
 
     /// Verifies a chain (the client's own certificate first) at `now` (seconds since the epoch) and reads the
@@ -85,14 +91,38 @@ impl ClientCertificates {
     ) -> Result<CertificateUser, CertificateError> {
         let Some((own, intermediates)) = chain.split_first() else { return Err(CertificateError::Malformed) };
         let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.max(0) as u64));
-        self.verifier.verify_client_cert(own, intermediates, time).map_err(CertificateError::Verify)?;
-        user_of(own)
+        let (_, certificate) = X509Certificate::from_der(own).map_err(|_| CertificateError::Malformed)?;
+        if certificate.version() == X509Version::V1 {
+            self.verify_version_1(&certificate, now)?;
+        } else {
+            self.verifier.verify_client_cert(own, intermediates, time).map_err(CertificateError::Verify)?;
+        }
+        user_of(own, &certificate)
+    }
+
+    /// Certificates of version 1 have no extensions, so nothing says what they may be used for. webpki refuses
+    /// them, Go takes them, and they are what `openssl x509 -req` makes by default. They must come from an
+    /// authority directly.
+    fn verify_version_1(&self, own: &X509Certificate<'_>, now: i64) -> Result<(), CertificateError> {
+        use rustls::CertificateError as Bad;
+        let validity = own.validity();
+        let timely = validity.not_before.timestamp() <= now && now <= validity.not_after.timestamp();
+        let signed = self.authorities.iter().any(|authority| {
+            X509Certificate::from_der(authority).is_ok_and(|(_, authority)| {
+                authority.subject().as_raw() == own.issuer().as_raw()
+                    && own.verify_signature(Some(authority.public_key())).is_ok()
+            })
+        });
+        match (timely, signed) {
+            (true, true) => Ok(()),
+            (false, _) => Err(CertificateError::Verify(Bad::Expired.into())),
+            (_, false) => Err(CertificateError::Verify(Bad::UnknownIssuer.into())),
+        }
     }
 }
 
 /// Common name to user name, organizations to groups, the certificate's fingerprint to the credential.
-fn user_of(der: &[u8]) -> Result<CertificateUser, CertificateError> {
-    let (_, certificate) = X509Certificate::from_der(der).map_err(|_| CertificateError::Malformed)?;
+fn user_of(der: &[u8], certificate: &X509Certificate<'_>) -> Result<CertificateUser, CertificateError> {
     let not_after = certificate.validity().not_after.timestamp();
     let subject = certificate.subject();
     // As Go reads a name: of several common names the last counts.

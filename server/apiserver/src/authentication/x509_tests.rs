@@ -100,3 +100,18 @@ fn intermediates_are_used_and_needed() {
 fn a_bundle_without_authorities_is_an_error() {
     assert!(matches!(ClientCertificates::from_pem(b""), Err(CertificateError::Authority(_))));
 }
+
+/// Made by `openssl x509 -req` of OpenSSL 3.0, good for a hundred years.
+#[test]
+fn version_1_is_taken_from_an_authority() {
+    let ca = include_bytes!("testdata/version-1-ca.crt");
+    let own = CertificateDer::from_pem_slice(include_bytes!("testdata/version-1.crt")).unwrap();
+    let trust = ClientCertificates::from_pem(ca).unwrap();
+    let user = trust.authenticate(std::slice::from_ref(&own), now()).unwrap().user.unwrap();
+    assert_eq!((user.name.as_str(), user.groups[0].as_str()), ("admin", "system:masters"));
+    for (trust, now) in [(authority("ca").pem().into_bytes(), now()), (ca.to_vec(), 0)] {
+        let found =
+            ClientCertificates::from_pem(&trust).unwrap().authenticate(std::slice::from_ref(&own), now);
+        assert!(matches!(found, Err(CertificateError::Verify(_))), "{found:?}");
+    }
+}

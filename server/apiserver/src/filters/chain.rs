@@ -7,6 +7,7 @@ use super::{
     audit_init::AuditInit,
     authentication::Authentication,
     authorization::Authorization,
+    cache_control::CacheControl,
     goaway::ProbabilisticGoaway,
     max_in_flight::{Limits, MaxInFlightLimit},
     mux_and_discovery::MuxAndDiscoveryComplete,
@@ -57,7 +58,7 @@ pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler 
         /* HTTPLogging                                              8 */
         /* RetryAfter                                               9 with --shutdown-send-retry-after */
         /* HSTS                                                    10 with --strict-transport-security-directives */
-        /* CacheControl                                            11 written with the common headers, in serving/headers.rs */
+        CacheControl,                                           // 11 answers of all filters below say so too
         ProbabilisticGoaway::new(config.goaway_chance),         // 12 before anything refuses: refused clients spread too
         /* WatchTerminationDuringShutdown                          13 with --shutdown-watch-termination-grace-period */
         WaitGroup(config.signals.clone()),                      // 14 counts from here on; what is refused above needs no drain

@@ -7,6 +7,7 @@
 pub mod audit_init;
 pub mod authentication;
 pub mod authorization;
+pub mod cache_control;
 pub mod chain;
 pub mod goaway;
 pub mod max_in_flight;

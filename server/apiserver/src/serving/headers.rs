@@ -2,7 +2,13 @@
 
 use ringbolt_protocol::exchange::{Responder, StreamId};
 
-use crate::{core::CoreContext, filters::warning, limits, request::RequestState, response::Response};
+use crate::{
+    core::CoreContext,
+    filters::{cache_control, warning},
+    limits,
+    request::RequestState,
+    response::Response,
+};
 
 /// Name and value as the protocol takes them.
 type Header<'a> = (&'a str, &'a [u8]);
@@ -63,8 +69,8 @@ pub fn send(
         headers.push("audit-id", audit_id.as_bytes());
     }
     // A handler that sets its own (hashed OpenAPI documents) keeps it.
-    if !response.headers.iter().any(|(name, _)| *name == "cache-control") {
-        headers.push("cache-control", b"no-cache, private");
+    if state.cache_control.get() && !response.headers.iter().any(|(name, _)| *name == "cache-control") {
+        headers.push("cache-control", cache_control::VALUE);
     }
     if !response.content_type.is_empty() {
         headers.push("content-type", response.content_type.as_bytes());
