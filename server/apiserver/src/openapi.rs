@@ -9,14 +9,12 @@ use bytes::Bytes;
 use ringbolt_machinery::{
     openapi::{v2, v3},
     schema::Schema,
-    status::{Reason, Status},
 };
 use ringbolt_protocol::query;
 
 use crate::{
     request::Request,
     response::{JSON, Outcome, Response},
-    response_writers,
     routes::{RouteTableBuilder, page_not_found},
 };
 
@@ -79,14 +77,8 @@ impl Documents {
                 (V2_PROTOBUF_SENT, self.v2_protobuf.get_or_init(built).clone())
             }
             Some(_) => (JSON, json.bytes.clone()),
-            None => {
-                let status = Status::failure(
-                    406,
-                    Reason::NotAcceptable,
-                    "only application/json and protobuf are served",
-                );
-                return Outcome::Ready(response_writers::error(&request.head, &status));
-            }
+            // The handler of these documents says so without a body.
+            None => return Outcome::Ready(Response { status: 406, ..Response::default() }),
         };
         answer(request, content_type, bytes, &json.hash)
     }

@@ -107,10 +107,10 @@ impl Create {
             }
             last = prepared.name;
             if !prepared.generated {
-                return Err(Status::already_exists(self.store.group(), self.store.resource(), &last));
+                return Err(Status::already_exists(self.store.status_group(), self.store.resource(), &last));
             }
         }
-        Err(Status::generate_name_conflict(self.store.group(), self.store.resource(), &last, 1))
+        Err(Status::generate_name_conflict(self.store.status_group(), self.store.resource(), &last, 1))
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn prepare<'a>(
     errors.extend(strategy.validate(object));
     let name = metadata::text(object, "name").to_owned();
     if !errors.is_empty() {
-        return Err(Status::invalid(store.group(), store.kind(), &name, &errors));
+        return Err(Status::invalid(store.status_group(), store.kind(), &name, &errors));
     }
     let warnings = strategy.warnings(object, None);
     let encoded = write::encode(store, object);

@@ -79,7 +79,7 @@ impl Delete {
                 answer.object(store, 200, &last, &[])
             }
             Deleted::Gone { uid, .. } => {
-                answer.status(&Status::deleted(store.group(), store.resource(), name, &uid))
+                answer.status(&Status::deleted(store.status_group(), store.resource(), name, &uid))
             }
         }
     }
@@ -111,7 +111,7 @@ impl Delete {
                 Err(error) => return Err(write::status(store, namespace, name, error)),
             }
         }
-        Err(Status::modified(store.group(), store.resource(), name))
+        Err(Status::modified(store.status_group(), store.resource(), name))
     }
 
     fn step(&self, arena: &Bump, stored: &Object, name: &str) -> Result<Step, Status> {
@@ -179,7 +179,7 @@ impl Delete {
                 "the UID in the precondition ({want}) does not match the UID in record ({uid}). The object might \
                  have been deleted and then recreated"
             );
-            return Err(Status::conflict(store.group(), store.kind(), name, &why));
+            return Err(Status::conflict(store.status_group(), store.kind(), name, &why));
         }
         if let Some(want) = &self.options.precondition_resource_version
             && *want != revision.to_string()
@@ -188,7 +188,7 @@ impl Delete {
                 "the ResourceVersion in the precondition ({want}) does not match the ResourceVersion in record \
                  ({revision}). The object might have been modified"
             );
-            return Err(Status::conflict(store.group(), store.kind(), name, &why));
+            return Err(Status::conflict(store.status_group(), store.kind(), name, &why));
         }
         Ok(())
     }

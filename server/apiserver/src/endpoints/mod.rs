@@ -74,6 +74,9 @@ struct Endpoint {
 impl ResourceEndpoint for Endpoint {
     fn serve(&self, request: &Request<'_>) -> Outcome {
         let (store, part) = (&self.store, self.part);
+        if let Some(warning) = store.served.strategy.deprecation_warning() {
+            request.warnings.borrow_mut().push(warning.to_owned());
+        }
         match request.info.verb {
             Verb::Get => get::get(store, request),
             Verb::List => list::list(store, request),

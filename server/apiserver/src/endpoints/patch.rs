@@ -122,6 +122,10 @@ impl Change for Patch {
     fn retries(&self) -> bool {
         true
     }
+
+    fn uid_is_precondition(&self) -> bool {
+        false
+    }
 }
 
 impl Patch {

@@ -66,6 +66,11 @@ impl ResourceStore {
         self.served.facts.group
     }
 
+    /// The group that a Status names: another one for resources that share their handlers with it.
+    pub(crate) fn status_group(&self) -> &'static str {
+        self.served.strategy.status_group().unwrap_or(self.served.facts.group)
+    }
+
     pub(crate) fn version(&self) -> &'static str {
         self.served.facts.version
     }
@@ -111,7 +116,7 @@ impl ResourceStore {
 
     /// 404 for an object of this resource.
     pub(crate) fn not_found(&self, name: &str) -> Status {
-        Status::not_found(self.group(), self.resource(), name)
+        Status::not_found(self.status_group(), self.resource(), name)
     }
 }
 

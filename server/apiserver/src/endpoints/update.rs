@@ -39,6 +39,8 @@ pub(crate) trait Change {
     ) -> Result<Value<'a>, Status>;
     /// Whether a conflict on a version the client did not name is tried again with the newest object.
     fn retries(&self) -> bool;
+    /// Whether a uid in the new object is a precondition; a patch that changes it is an invalid change instead.
+    fn uid_is_precondition(&self) -> bool;
 }
 
 /// An update or patch under way.
@@ -86,6 +88,10 @@ impl Change for Put {
     }
 
     fn retries(&self) -> bool {
+        true
+    }
+
+    fn uid_is_precondition(&self) -> bool {
         true
     }
 }
@@ -169,7 +175,7 @@ impl<C: Change> Update<C> {
                 Err(error) => return Err(write::status(&self.store, &self.namespace, &self.name, error)),
             }
         }
-        Err(Status::modified(self.store.group(), self.store.resource(), &self.name))
+        Err(Status::modified(self.store.status_group(), self.store.resource(), &self.name))
     }
 
     fn create_missing(&self, arena: &Bump, warnings: &mut Vec<String>) -> Result<Step, Status> {
@@ -177,9 +183,8 @@ impl<C: Change> Update<C> {
             return Err(self.store.not_found(&self.name));
         }
         let mut object = self.change.object(arena, None, warnings)?;
-        if metadata::text(&object, "resourceVersion").parse::<u64>().is_ok_and(|v| v != 0) {
-            return Err(Status::modified(self.store.group(), self.store.resource(), &self.name));
-        }
+        // A version in the body says nothing about an object that is not there.
+        metadata::of(arena, &mut object).remove("resourceVersion");
         let prepared =
             create::prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)?;
         warnings.extend(prepared.warnings);
@@ -199,17 +204,17 @@ impl<C: Change> Update<C> {
         let mut object = self.change.object(arena, Some((stored, &old)), warnings)?;
         let conditional = self.check_version(&object, stored)?;
         let uid = metadata::text(&object, "uid");
-        if !uid.is_empty() && uid != metadata::text(&old, "uid") {
+        if self.change.uid_is_precondition() && !uid.is_empty() && uid != metadata::text(&old, "uid") {
             return Err(self.uid_conflict(uid, metadata::text(&old, "uid")));
         }
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
-        metadata::after_strategy(arena, store, &mut object, &old, self.part == Part::Main);
+        metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
         let mut errors =
             validation::validate_object_meta_update(&object, &old, store.served.facts.namespaced, "metadata");
         errors.extend(strategy.validate_update(self.part, &object, &old));
         if !errors.is_empty() {
-            return Err(Status::invalid(store.group(), store.kind(), &self.name, &errors));
+            return Err(Status::invalid(store.status_group(), store.kind(), &self.name, &errors));
         }
         warnings.extend(strategy.warnings(&object, Some(&old)));
         let encoded = write::encode(store, &object);
@@ -247,12 +252,12 @@ impl<C: Change> Update<C> {
                 // This one message names the resource where others name the kind.
                 let error =
                     FieldError::invalid("metadata.resourceVersion", 0i64, "must be specified for an update");
-                return Err(Status::invalid(store.group(), store.resource(), &self.name, &[error]));
+                return Err(Status::invalid(store.status_group(), store.resource(), &self.name, &[error]));
             }
             return Ok(false);
         }
         if version != stored.revision {
-            return Err(Status::modified(store.group(), store.resource(), &self.name));
+            return Err(Status::modified(store.status_group(), store.resource(), &self.name));
         }
         Ok(true)
     }
@@ -265,7 +270,7 @@ impl<C: Change> Update<C> {
              Precondition failed: UID in precondition: {given}, UID in object meta: {stored}",
             store.storage_path
         );
-        Status::conflict(store.group(), store.resource(), &self.name, &why)
+        Status::conflict(store.status_group(), store.resource(), &self.name, &why)
     }
 }
 

@@ -21,6 +21,8 @@ pub fn install(
 ) {
     let mut checks = HealthChecks::new();
     checks.add(Check::ping());
+    // Log lines are written where they arise, so the log cannot fall behind.
+    checks.add(Check::new("log", || Ok(())));
     // Probes know the store by this name, whatever it is.
     let store = |name: &'static str| {
         let storage = storage.clone();
