@@ -5,13 +5,18 @@ use std::{
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
-use crate::wait_for;
+use crate::{http1::Connection, wait_for};
 
 /// The bearer token of a user in `system:masters`.
 pub const ADMIN_TOKEN: &str = "admintoken";
+
+/// First of the ports that tests use, and how many.
+const PORT_FIRST: u16 = 20_000;
+const PORTS: u32 = 12_000;
 
 /// How long a server may take to come up or to stop.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,10 +48,17 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// A loopback port that is free now.
+/// A loopback port that is free now and that no other call of this process got. It lies below the range that the
+/// kernel gives to outgoing connections, so none of those takes it before the server does.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    listener.local_addr().expect("a bound socket has an address").port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let offset = std::process::id().wrapping_mul(61).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = PORT_FIRST + (offset % PORTS) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// A folder of the test's own under the target directory.
@@ -92,6 +104,7 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a log file can be shared"))
             .stderr(log);
+        let said = self.log().len();
         let child = command.spawn().unwrap_or_else(|e| panic!("{} does not start: {e}", binary().display()));
         self.child = Some(child);
         let ready = wait_for(PATIENCE, || {
@@ -101,9 +114,20 @@ impl Server {
             TcpStream::connect(("127.0.0.1", self.plain_port)).ok()
         });
         assert!(ready.is_some(), "the server does not listen: {}", self.log());
+        // It says so once its kubeconfig is written, too.
+        let ready = wait_for(PATIENCE, || {
+            let log = self.log();
+            if !log.get(said..)?.contains("ready in ") {
+                return None;
+            }
+            let answer = Connection::plain(self).get("/readyz").ok()?;
+            (answer.status == 200).then_some(())
+        });
+        assert!(ready.is_some(), "the server does not get ready: {}", self.log());
     }
 
-    fn exited(&mut self) -> bool {
+    /// Whether the process has ended by itself.
+    pub fn exited(&mut self) -> bool {
         self.child.as_mut().is_some_and(|c| matches!(c.try_wait(), Ok(Some(_))))
     }
 
@@ -129,10 +153,20 @@ impl Server {
         }
     }
 
+    /// Sends a signal (`TERM`, `INT`).
+    pub fn signal(&self, name: &str) -> io::Result<()> {
+        Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().map(drop)
+    }
+
     /// SIGTERM, and the exit code.
     pub fn terminate(&mut self) -> io::Result<Option<i32>> {
+        self.signal("TERM")?;
+        self.wait()
+    }
+
+    /// Waits for the end and answers the exit code; a server that does not end is killed, and `None` answered.
+    pub fn wait(&mut self) -> io::Result<Option<i32>> {
         let Some(mut child) = self.child.take() else { return Ok(None) };
-        Command::new("kill").arg("-TERM").arg(child.id().to_string()).status()?;
         let status = wait_for(PATIENCE, || child.try_wait().ok().flatten());
         if status.is_none() {
             child.kill()?;

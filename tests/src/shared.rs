@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::server::workspace;
+use crate::{note, server::workspace};
 
 /// The folder of the corpora (`$RINGBOLT_SHARED`, else `../shared`), where it exists.
 pub fn folder() -> Option<PathBuf> {
@@ -11,6 +11,6 @@ pub fn folder() -> Option<PathBuf> {
     if path.join("data").is_dir() {
         return Some(path);
     }
-    println!("corpora not found at {}: this test is left out", path.display());
+    note(&format!("left out: no corpora at {}", path.display()));
     None
 }

@@ -1,4 +1,11 @@
 //! Everything that needs a running server, in one binary so that it links once.
 #![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod clients;
 mod compat;
+mod crash;
+mod h2spec;
+mod startup;
+mod watchers;
+mod wire;

@@ -1,0 +1,132 @@
+//! Runs kubectl with a home of its own.
+
+use super::*;
+
+/// How long one command may take.
+const PATIENCE: &str = "30s";
+
+/// A kubectl against one cluster and namespace.
+pub(super) struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    namespace: String,
+    home: PathBuf,
+}
+
+impl Kubectl {
+    pub(super) fn new(program: &Path, kubeconfig: &Path, namespace: &str) -> Kubectl {
+        let (program, kubeconfig) = (program.to_owned(), kubeconfig.to_owned());
+        Kubectl { program, kubeconfig, namespace: namespace.to_owned(), home: scratch("kubectl") }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .env("HOME", &self.home)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env_remove("KUBECACHEDIR")
+            .arg(format!("--namespace={}", self.namespace))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str], input: Option<&str>) -> (bool, String, String) {
+        let mut all = vec!["--request-timeout", PATIENCE];
+        all.extend_from_slice(arguments);
+        let mut command = self.command(&all);
+        if input.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("{}: {e}", self.program.display()));
+        if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+            // kubectl may have refused its flags and be gone.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().expect("kubectl ends");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        (output.status.success(), text(output.stdout), text(output.stderr))
+    }
+
+    /// What kubectl prints; it must succeed.
+    pub(super) fn ok(&self, line: &str) -> String {
+        self.ok_with(line, None)
+    }
+
+    /// What kubectl prints, given `input`; it must succeed.
+    pub(super) fn fed(&self, line: &str, input: &str) -> String {
+        self.ok_with(line, Some(input))
+    }
+
+    fn ok_with(&self, line: &str, input: Option<&str>) -> String {
+        let (ok, out, error) = self.run(&words(line), input);
+        assert!(ok, "kubectl {line}: {error}{out}");
+        out
+    }
+
+    /// What kubectl says on standard error; it must fail.
+    pub(super) fn fails(&self, line: &str, input: Option<&str>) -> String {
+        let (ok, out, error) = self.run(&words(line), input);
+        assert!(!ok, "kubectl {line}: did not fail: {out}{error}");
+        error
+    }
+
+    /// Fails unless what kubectl prints for `line` is `expect`, white space at the ends aside.
+    pub(super) fn prints(&self, line: &str, expect: &str) {
+        let out = self.ok(line);
+        assert_eq!(out.trim(), expect, "kubectl {line}");
+    }
+
+    /// `get NAME -o json`.
+    pub(super) fn json(&self, name: &str) -> Value {
+        let text = self.ok(&format!("get {name} -o json"));
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}: {text}"))
+    }
+
+    /// A command that goes on: its lines as they come, until it is dropped.
+    pub(super) fn follow(&self, line: &str) -> Follow {
+        let mut child = self.command(&words(line)).stderr(Stdio::null()).spawn().expect("kubectl starts");
+        let out = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|l| sender.send(l)));
+        Follow { child, lines }
+    }
+}
+
+/// Splits at blanks, but for what stands in single quotes.
+fn words(line: &str) -> Vec<&str> {
+    let (mut words, mut rest) = (Vec::new(), line.trim_start());
+    while !rest.is_empty() {
+        let mut quoted = false;
+        let end = rest.find(|c| {
+            quoted ^= c == '\'';
+            c == ' ' && !quoted
+        });
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        words.push(word.strip_prefix('\'').and_then(|w| w.strip_suffix('\'')).unwrap_or(word));
+        rest = after.trim_start();
+    }
+    words
+}
+
+/// A kubectl that runs on.
+pub(super) struct Follow {
+    child: std::process::Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Follow {
+    /// The next line.
+    pub(super) fn line(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(20)).expect("a line in time")
+    }
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
