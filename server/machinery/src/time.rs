@@ -285,7 +285,8 @@ impl Fields {
 
     /// `None` where the month has no such day.
     fn moment(&self) -> Option<Moment> {
-        let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        let leap =
+            self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
         let days = match self.month {
             2 if leap => 29,
             2 => 28,

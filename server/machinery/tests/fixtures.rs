@@ -35,8 +35,14 @@ struct Case {
 
 fn cases(directory: &Path) -> Vec<Case> {
     let mut names: BTreeSet<String> = BTreeSet::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
+    for entry in
+        fs::read_dir(directory).expect("the fixtures are readable, and named group.version.Kind.json")
+    {
+        let name = entry
+            .expect("the fixtures are readable, and named group.version.Kind.json")
+            .file_name()
+            .into_string()
+            .expect("the fixtures are readable, and named group.version.Kind.json");
         if let Some(name) = name.strip_suffix(".json") {
             names.insert(name.to_owned());
         }
@@ -44,8 +50,10 @@ fn cases(directory: &Path) -> Vec<Case> {
     names
         .into_iter()
         .map(|name| {
-            let (rest, kind) = name.rsplit_once('.').unwrap();
-            let (group, version) = rest.rsplit_once('.').unwrap();
+            let (rest, kind) =
+                name.rsplit_once('.').expect("the fixtures are readable, and named group.version.Kind.json");
+            let (group, version) =
+                rest.rsplit_once('.').expect("the fixtures are readable, and named group.version.Kind.json");
             let api_version = if group == "core" { version.to_owned() } else { format!("{group}/{version}") };
             Case { kind: kind.to_owned(), api_version, name }
         })
@@ -64,7 +72,10 @@ fn difference(got: &[u8], expect: &[u8]) -> String {
 /// Takes the space between tokens away.
 fn compact(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    json::quote::write_compact(&mut out, std::str::from_utf8(json).unwrap());
+    json::quote::write_compact(
+        &mut out,
+        std::str::from_utf8(json).expect("the fixtures are readable, and named group.version.Kind.json"),
+    );
     out
 }
 

@@ -58,12 +58,12 @@ fn as_recorded() {
 
 fn decode(input: &str, mode: Mode) -> Result<String, DecodeError> {
     let (schema, arena) = (Schema::builtin(), Bump::new());
-    let ty = schema.kind("", "v1", "ConfigMap").unwrap().ty;
+    let ty = schema.kind("", "v1", "ConfigMap").expect("a built-in kind").ty;
     let decoded = json::decode_typed(&arena, schema, ty, arena.alloc_slice_copy(input.as_bytes()), mode)?;
     let mut out = Vec::new();
     json::encode(schema, ty, &decoded.value, &mut out);
     assert!(mode == Mode::Strict || decoded.strict_errors.is_empty());
-    Ok(String::from_utf8(out).unwrap())
+    Ok(String::from_utf8(out).expect("encoders write UTF-8"))
 }
 
 #[test]

@@ -196,12 +196,13 @@ impl<'a> Reader<'a> {
         if let Some(c) = char::from_u32(first) {
             return Ok(c);
         }
-        if first < 0xDC00 && bytes.get(self.at..self.at + 2) == Some(b"\\u") {
-            if let Some(second @ 0xDC00..=0xDFFF) = hex4(bytes, self.at + 2) {
-                self.at += 6;
-                return Ok(char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))
-                    .unwrap_or(char::REPLACEMENT_CHARACTER));
-            }
+        if first < 0xDC00
+            && bytes.get(self.at..self.at + 2) == Some(b"\\u")
+            && let Some(second @ 0xDC00..=0xDFFF) = hex4(bytes, self.at + 2)
+        {
+            self.at += 6;
+            return Ok(char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))
+                .unwrap_or(char::REPLACEMENT_CHARACTER));
         }
         Ok(char::REPLACEMENT_CHARACTER)
     }

@@ -116,11 +116,11 @@ struct Typed<'a, 's> {
 
 /// The field of a name; `hint` is where in name order it is looked for first, since most senders sort.
 pub(crate) fn find_field(of: &Struct, name: &str, hint: &mut usize) -> Option<usize> {
-    if let Some(&index) = of.by_name.get(*hint) {
-        if of.fields[index as usize].name == name {
-            *hint += 1;
-            return Some(index as usize);
-        }
+    if let Some(&index) = of.by_name.get(*hint)
+        && of.fields[index as usize].name == name
+    {
+        *hint += 1;
+        return Some(index as usize);
     }
     let at = of.by_name.binary_search_by(|&i| of.fields[i as usize].name.cmp(name)).ok()?;
     *hint = at + 1;
@@ -248,10 +248,10 @@ impl<'a, 's> Typed<'a, 's> {
                 continue;
             };
             let field = &of.fields[index];
-            if self.slots.see(base + index) {
-                if let Some(strict) = &mut self.base.strict {
-                    strict.add(StrictKind::Duplicate, path.field(name));
-                }
+            if self.slots.see(base + index)
+                && let Some(strict) = &mut self.base.strict
+            {
+                strict.add(StrictKind::Duplicate, path.field(name));
             }
             let previous = self.slots.take(base + index);
             let here = path.then(Step::Field(field, of.name));
@@ -323,10 +323,8 @@ impl<'a, 's> Typed<'a, 's> {
             } else {
                 known.is_some()
             };
-            if duplicate {
-                if let Some(strict) = &mut self.base.strict {
-                    strict.add(StrictKind::Duplicate, path.field(key));
-                }
+            if duplicate && let Some(strict) = &mut self.base.strict {
+                strict.add(StrictKind::Duplicate, path.field(key));
             }
             let value = self.element(element, None, &path.then(Step::Key(key)))?;
             // A nil `[]byte` in a map stays one.

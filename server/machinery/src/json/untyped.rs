@@ -83,10 +83,10 @@ impl<'a> Untyped<'a> {
         while let Some(key) = self.reader.key(self.arena, first)? {
             first = false;
             let known = entries.find(key);
-            if known.is_some() {
-                if let Some(strict) = &mut self.strict {
-                    strict.add(StrictKind::Duplicate, path.field(key));
-                }
+            if known.is_some()
+                && let Some(strict) = &mut self.strict
+            {
+                strict.add(StrictKind::Duplicate, path.field(key));
             }
             let value = self.value(&path.then(Step::Key(key)))?;
             entries.set(known, key, value);
@@ -110,10 +110,10 @@ impl<'a> Untyped<'a> {
 
 /// A number as Go keeps it in an `interface{}` with `PreserveInts`; `None` where it overflows a float.
 pub(crate) fn number<'a>(text: &str) -> Option<Value<'a>> {
-    if !text.contains('.') {
-        if let Ok(n) = text.parse::<i64>() {
-            return Some(Value::Int(n));
-        }
+    if !text.contains('.')
+        && let Ok(n) = text.parse::<i64>()
+    {
+        return Some(Value::Int(n));
     }
     let f: f64 = text.parse().ok()?;
     f.is_finite().then_some(Value::Float(f))

@@ -240,10 +240,10 @@ pub(super) fn check_order(patch: &List<'_>, order: &List<'_>, key: &str) -> Patc
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
-    if !key.is_empty() {
-        if let Some(other) = patch.iter().find(|item| !matches!(item, Value::Map(_))) {
-            return bad_type(MAP, other);
-        }
+    if !key.is_empty()
+        && let Some(other) = patch.iter().find(|item| !matches!(item, Value::Map(_)))
+    {
+        return bad_type(MAP, other);
     }
     // Elements to be deleted need no place; those with another directive are passed over.
     let deletes = |item: &&Value<'_>| !key.is_empty() && item.str_at(&[DIRECTIVE]) == Some("delete");

@@ -24,7 +24,7 @@ pub struct Unknown<'b> {
     pub content_type: &'b str,
 }
 
-fn text<'b>(bytes: &'b [u8]) -> &'b str {
+fn text(bytes: &[u8]) -> &str {
     // A kind that is not UTF-8 is no kind; the caller answers that it does not know it.
     std::str::from_utf8(bytes).unwrap_or("\u{fffd}")
 }

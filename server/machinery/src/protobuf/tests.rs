@@ -30,7 +30,7 @@ fn back(bytes: &[u8]) -> Result<String, ProtobufError> {
 fn lengths_of_more_than_a_byte() {
     for n in [0, 1, 100, 127, 128, 200, 16_383, 16_384, 70_000] {
         let text = format!("{{\"metadata\":{{}},\"data\":{{\"k\":\"{}\"}}}}", "x".repeat(n));
-        assert_eq!(back(&config_map(&text)).unwrap(), text.replace(r#""k":"""#, r#""k":"""#), "{n}");
+        assert_eq!(back(&config_map(&text)).unwrap(), text, "{n}");
     }
 }
 

@@ -91,7 +91,7 @@ pub fn format_duration(nanoseconds: i64) -> String {
     let fraction = |n: u64, places: usize| {
         let unit = 10u64.pow(places as u32);
         let mut text = (n / unit).to_string();
-        if n % unit != 0 {
+        if !n.is_multiple_of(unit) {
             text.push_str(format!(".{:0places$}", n % unit).trim_end_matches('0'));
         }
         text

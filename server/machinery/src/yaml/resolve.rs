@@ -65,18 +65,17 @@ fn number(text: &str) -> Scalar {
             return Scalar::Int(n);
         }
         // Unsigned numbers take no sign, not even a plus.
-        if !digits.starts_with(['+', '-']) {
-            if let Ok(n) = u64::from_str_radix(tail, base) {
-                return Scalar::Uint(n);
-            }
+        if !digits.starts_with(['+', '-'])
+            && let Ok(n) = u64::from_str_radix(tail, base)
+        {
+            return Scalar::Uint(n);
         }
     }
-    if is_float(&digits) {
-        if let Ok(f) = digits.parse::<f64>() {
-            if f.is_finite() {
-                return Scalar::Float(f);
-            }
-        }
+    if is_float(&digits)
+        && let Ok(f) = digits.parse::<f64>()
+        && f.is_finite()
+    {
+        return Scalar::Float(f);
     }
     Scalar::String
 }
