@@ -2,6 +2,7 @@
 //!
 //! All work on untyped trees of the served version; the caller decodes the outcome by the Schema again.
 
+mod convert;
 mod go_text;
 mod json_patch;
 mod merge;
@@ -10,6 +11,7 @@ mod strategic_list;
 #[cfg(test)]
 mod tests;
 
+pub use convert::{decode_strategic, show};
 pub use json_patch::{JsonPatch, apply_json, decode_json};
 pub use merge::apply_merge;
 pub use strategic::apply_strategic;

@@ -216,3 +216,42 @@ fn strategic_patches_as_recorded() {
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn outcomes_of_strategic_patches() {
+    let convert = |text: &str| {
+        let (schema, arena) = (Schema::builtin(), Bump::new());
+        let ty = schema.kind("", "v1", "Pod").unwrap().ty;
+        match decode_strategic(&arena, schema, ty, &tree(&arena, text), crate::strict::Mode::Strict) {
+            Ok(decoded) => {
+                let mut out = Vec::new();
+                json::encode(schema, ty, &decoded.value, &mut out);
+                let strict: Vec<String> = decoded.strict_errors.iter().map(ToString::to_string).collect();
+                format!("{} {}", String::from_utf8(out).unwrap(), strict.join(", "))
+            }
+            Err(error) => error.to_string(),
+        }
+    };
+    for (text, expect) in [
+        (r#"{"metadata":{"name":5,"labels":"x"}}"#, "cannot convert int64 to string"),
+        (r#"{"metadata":{"labels":"x"}}"#, "cannot restore map from string"),
+        (r#"{"metadata":{"labels":{"a":true}}}"#, "unrecognized type: string"),
+        (r#"{"metadata":{"finalizers":{}}}"#, "cannot restore slice from map"),
+        (r#"{"metadata":[]}"#, "cannot restore struct from: slice"),
+        (r#"{"spec":{"hostNetwork":"x"}}"#, "unrecognized type: bool"),
+        (r#"{"spec":{"priority":1.5}}"#, "cannot convert float64 to int32"),
+        (r#"{"spec":{"restartPolicy":1}}"#, "cannot convert int64 to v1.RestartPolicy"),
+        (
+            r#"{"metadata":{"creationTimestamp":5}}"#,
+            "json: cannot unmarshal number into Go value of type string",
+        ),
+        (
+            r#"{"spec":{"priority":2.0,"x":1,"containers":[{"b":1},{"a":1}]}}"#,
+            r#"{"metadata":{},"spec":{"containers":[{"name":"","resources":{}},{"name":"","resources":{}}],"priority":2},"status":{}} unknown field "spec.containers[0].b", unknown field "spec.containers[1].a", unknown field "spec.x""#,
+        ),
+    ] {
+        assert_eq!(convert(text), expect, "{text}");
+    }
+    let arena = Bump::new();
+    assert_eq!(show(&tree(&arena, r#"{"b":{"c":[1,"x"]},"a":null}"#)), "map[a:<nil> b:map[c:[1 x]]]");
+}

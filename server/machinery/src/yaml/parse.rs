@@ -167,6 +167,10 @@ fn problem(text: &str, error: &ScanError) -> (String, bool) {
     let scanner = |text: &str| (text.to_owned(), true);
     let parser = |text: &str| (text.to_owned(), false);
     match error.kind() {
+        // The stream ends where a value should stand.
+        ErrorKind::UnclosedFlowCollection { .. } if text.trim_end().ends_with(['[', '{', ',', ':']) => {
+            parser("did not find expected node content")
+        }
         ErrorKind::UnclosedFlowCollection { open: '[' }
         | ErrorKind::UnexpectedEofFlowSequence
         | ErrorKind::ExpectedFlowSequenceSeparator => parser("did not find expected ',' or ']'"),
