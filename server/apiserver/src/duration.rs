@@ -81,7 +81,7 @@ pub fn format(duration: Duration) -> String {
         let mut fraction = value % scale;
         if fraction > 0 {
             let mut digits = scale.ilog10() as usize;
-            while fraction % 10 == 0 {
+            while fraction.is_multiple_of(10) {
                 fraction /= 10;
                 digits -= 1;
             }

@@ -1,5 +1,7 @@
 //! The main server: every built-in resource, discovery and version on a generic server.
 
+use std::time::Duration;
+
 use ringbolt_apiserver::{
     discovery::Discovery,
     endpoints, openapi,
@@ -11,8 +13,12 @@ use ringbolt_controlplane::{
     registry::Registry,
 };
 use ringbolt_machinery::schema::Schema;
+use ringbolt_storage::object::ResourceId;
 
 use crate::settings::Settings;
+
+/// How often the system namespaces are looked after, as kube-apiserver does it.
+const NAMESPACES_RESYNC: Duration = Duration::from_secs(60);
 
 /// Puts the main server in front of `delegate`.
 pub fn server(
@@ -23,7 +29,7 @@ pub fn server(
     settings: &Settings,
 ) -> Result<GenericApiServer, String> {
     let mut server = GenericApiServer::new(config, delegate);
-    let Registry { served, virtuals, namespaces, .. } = registry;
+    let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let mut listed: Vec<_> = virtuals.iter().map(|r| std::ptr::from_ref(r.facts)).collect();
     for mut served in served {
         // Only events have one.
@@ -44,10 +50,35 @@ pub fn server(
     );
     discovery.install(server.routes());
     version::install(server.routes());
+    let storage = server.storage().clone();
+    let size = storage.clone();
+    server.metrics().register_storage(
+        move |show| {
+            for (number, name) in stored_names.iter().enumerate() {
+                let (resource, group) = name.split_once('.').unwrap_or((name, ""));
+                show(group, resource, storage.count(ResourceId(number as u16)) as u64);
+            }
+        },
+        move || size.size_bytes(),
+    );
     server
-        .add_post_start_hook("start-system-namespaces-controller", Box::new(create_bootstrap_objects))
+        .add_post_start_hook("start-system-namespaces-controller", Box::new(system_namespaces))
         .map_err(|e| e.to_string())?;
     Ok(server)
+}
+
+/// Creates the system namespaces, and sees to it that they stay.
+fn system_namespaces(context: &HookContext) -> Result<(), String> {
+    create_bootstrap_objects(context)?;
+    let context = context.clone();
+    let keep = move || {
+        while !context.signals.shutdown_initiated.wait(NAMESPACES_RESYNC) {
+            if let Err(error) = create_bootstrap_objects(&context) {
+                tracing::warn!(%error, "system namespaces");
+            }
+        }
+    };
+    std::thread::Builder::new().name("namespaces".to_owned()).spawn(keep).map(drop).map_err(|e| e.to_string())
 }
 
 /// Creates what is missing of the objects that every cluster has.

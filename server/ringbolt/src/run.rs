@@ -7,6 +7,7 @@ use ringbolt_apiserver::{
     authorization::Authorizers,
     server::{Config, NotFound, SecureServing},
 };
+use ringbolt_controlplane::registry::{self, Registry};
 use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsCertificate, TlsConfig, TlsSettings};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::embedded::{Embedded, EmbeddedOptions};
@@ -35,17 +36,22 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     if !settings.without_effect.is_empty() {
         eprintln!("These flags are taken and have no effect yet: --{}", settings.without_effect.join(", --"));
     }
-    let _lock = DirLock::acquire(&settings.data_dir).map_err(|e| e.to_string())?;
-    let keys = Keys::open(&settings)?;
+    let _lock = DirLock::acquire(&settings.data_dir).map_err(|e| format!("--data-dir: {e}"))?;
 
-    let schema = Schema::builtin();
-    let registry = ringbolt_controlplane::registry::build(schema);
-    let store = open_store(&settings, &registry)?;
+    // Half of a start is making keys and seeding the generator they come from, the other half is reading the Schema
+    // and the store. Neither needs the other.
+    let (keys, opened) = std::thread::scope(|scope| {
+        let keys = scope.spawn(|| Keys::open(&settings));
+        let opened = Opened::open(&settings);
+        (keys.join(), opened)
+    });
+    let keys = keys.map_err(|_| "making keys panicked".to_owned())??;
+    let Opened { schema, registry, store } = opened?;
     let config = Config {
         storage: store.clone(),
-        secure_serving: SecureServing { address: settings.address, tls: keys.tls(&settings)? },
+        secure_serving: SecureServing { address: settings.address, tls: keys.tls.clone() },
         insecure_bench: settings.bench,
-        authenticators: Arc::new(keys.authenticators(&settings)?),
+        authenticators: keys.authenticators.clone(),
         authorizers: Arc::new(Authorizers::new(settings.modes.clone())),
         max_requests_inflight: settings.max_requests_inflight,
         max_mutating_requests_inflight: settings.max_mutating_requests_inflight,
@@ -86,25 +92,35 @@ fn log(verbosity: i64) {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_target(false).init();
 }
 
-fn open_store(
-    settings: &Settings,
-    registry: &ringbolt_controlplane::registry::Registry,
-) -> Result<Arc<Embedded>, String> {
-    let folder = layout::store(&settings.data_dir);
-    let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut options = EmbeddedOptions::new(
-        registry.stored_names.clone(),
-        Some(registry.namespaces),
-        Arc::new(MetadataInspect),
-    );
-    options.quota_bytes = settings.quota_bytes;
-    Embedded::open(options, Box::new(JournalDisk(disk))).map_err(|e| format!("{}: {e}", folder.display()))
+/// What is served, and where it is kept.
+struct Opened {
+    schema: &'static Schema,
+    registry: Registry,
+    store: Arc<Embedded>,
+}
+
+impl Opened {
+    fn open(settings: &Settings) -> Result<Opened, String> {
+        let schema = Schema::builtin();
+        let registry = registry::build(schema);
+        let folder = layout::store(&settings.data_dir);
+        let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let inspect = Arc::new(MetadataInspect);
+        let mut options =
+            EmbeddedOptions::new(registry.stored_names.clone(), Some(registry.namespaces), inspect);
+        options.quota_bytes = settings.quota_bytes;
+        let store = Embedded::open(options, Box::new(JournalDisk(disk)))
+            .map_err(|e| format!("{}: {e}", folder.display()))?;
+        Ok(Opened { schema, registry, store })
+    }
 }
 
 /// Certificates and keys, from files or made here.
 struct Keys {
-    serving: Pair,
-    client_ca: String,
+    tls: Arc<TlsConfig>,
+    authenticators: Arc<Authenticators>,
+    /// What the server shows.
+    certificate: String,
     /// The authority made here and its administrator, where clients are not verified by another one.
     own: Option<Pki>,
 }
@@ -131,33 +147,37 @@ impl Keys {
             (None, Some(own)) => own.ca.clone(),
             (None, None) => return Err("no client authority".to_owned()),
         };
-        Ok(Keys { serving, client_ca, own: own.filter(|_| settings.client_ca.is_none()) })
+        Ok(Keys {
+            tls: Arc::new(tls(settings, &serving)?),
+            authenticators: Arc::new(authenticators(settings, &client_ca)?),
+            certificate: serving.certificate,
+            own: own.filter(|_| settings.client_ca.is_none()),
+        })
     }
+}
 
-    fn tls(&self, settings: &Settings) -> Result<Arc<TlsConfig>, String> {
-        let chain: Result<Vec<_>, _> =
-            CertificateDer::pem_slice_iter(self.serving.certificate.as_bytes()).collect();
-        let chain = chain.map_err(|e| format!("serving certificate: {e}"))?;
-        let key = PrivateKeyDer::from_pem_slice(self.serving.key.as_bytes())
-            .map_err(|e| format!("serving key: {e}"))?;
-        let mut tls = TlsSettings::new(vec![TlsCertificate { chain, key, names: Vec::new() }]);
-        tls.min_version = settings.tls_min_version;
-        if !settings.http2 {
-            tls.alpn.retain(|protocol| protocol != b"h2");
-        }
-        TlsConfig::new(tls).map(Arc::new).map_err(|e| e.to_string())
+fn tls(settings: &Settings, serving: &Pair) -> Result<TlsConfig, String> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(serving.certificate.as_bytes()).collect();
+    let chain = chain.map_err(|e| format!("serving certificate: {e}"))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).map_err(|e| format!("serving key: {e}"))?;
+    let mut tls = TlsSettings::new(vec![TlsCertificate { chain, key, names: Vec::new() }]);
+    tls.min_version = settings.tls_min_version;
+    if !settings.http2 {
+        tls.alpn.retain(|protocol| protocol != b"h2");
     }
+    TlsConfig::new(tls).map_err(|e| e.to_string())
+}
 
-    fn authenticators(&self, settings: &Settings) -> Result<Authenticators, String> {
-        let certificates = ClientCertificates::from_pem(self.client_ca.as_bytes())
-            .map_err(|e| format!("client authority: {e}"))?;
-        let tokens = settings
-            .tokens
-            .as_deref()
-            .map(|path| TokenFile::read(path).map_err(|e| format!("token file {}: {e}", path.display())))
-            .transpose()?;
-        Ok(Authenticators::new(Some(certificates), tokens, settings.anonymous))
-    }
+fn authenticators(settings: &Settings, client_ca: &str) -> Result<Authenticators, String> {
+    let certificates =
+        ClientCertificates::from_pem(client_ca.as_bytes()).map_err(|e| format!("client authority: {e}"))?;
+    let tokens = settings
+        .tokens
+        .as_deref()
+        .map(|path| TokenFile::read(path).map_err(|e| format!("token file {}: {e}", path.display())))
+        .transpose()?;
+    Ok(Authenticators::new(Some(certificates), tokens, settings.anonymous))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -177,7 +197,7 @@ fn announce(settings: &Settings, keys: &Keys, begun: Instant) -> Result<(), Stri
     if let Some(own) = &keys.own {
         let path = layout::admin_kubeconfig(&settings.data_dir);
         // The server of `--tls-cert-file` and `--cert-dir` is known by its own certificate.
-        let trusted = if settings.serving == Serving::Own { &own.ca } else { &keys.serving.certificate };
+        let trusted = if settings.serving == Serving::Own { &own.ca } else { &keys.certificate };
         kubeconfig::write(&path, settings.advertised, trusted, &own.admin).map_err(|e| e.to_string())?;
         let path = fs::canonicalize(&path).unwrap_or(path);
         println!("  export KUBECONFIG={}", path.display());

@@ -58,7 +58,7 @@ pub fn run(action: &str, arguments: &[String]) -> Result<(), String> {
     if action != "restore" && !folder.is_dir() {
         return Err(format!("{} holds no store", data_dir.display()));
     }
-    let _lock = DirLock::acquire(&data_dir).map_err(|error| error.to_string())?;
+    let _lock = DirLock::acquire(&data_dir).map_err(|error| format!("--data-dir: {error}"))?;
     let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut disk = JournalDisk(disk);
     let done = match (action, file.as_deref()) {
