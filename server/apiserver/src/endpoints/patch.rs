@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::FieldError,
-    json,
+    json::{self, StrictError},
     patch::{self, PatchError},
     status::{Reason, Status},
     strict,
@@ -90,25 +90,30 @@ impl Change for Patch {
         let Some((stored, tree)) = old else { return Err(store.not_found(&self.name)) };
         let mut target = self.versioned(arena, stored, tree)?;
         let bytes: &'a [u8] = arena.alloc_slice_copy(&self.bytes);
-        let patch = json::decode_untyped_strict(arena, bytes, self.validation.mode())
-            .map_err(|e| self.not_decoded(&e.to_string()))?;
-        let applied = match self.kind {
-            PatchType::JsonPatch => patch::apply_json(arena, &mut target, &patch.value),
-            PatchType::MergePatch => patch::apply_merge(arena, &mut target, &patch.value),
-            PatchType::StrategicMergePatch | PatchType::Apply => {
-                patch::apply_strategic(arena, store.schema, store.served.facts.ty, &mut target, &patch.value)
-            }
-        };
-        applied.map_err(PatchError::into_status)?;
-        self.check_kind(&target)?;
-        let decoded =
-            json::retype(arena, store.schema, store.served.facts.ty, &target, self.validation.mode())
-                .map_err(|e| self.does_not_decode(&e.to_string()))?;
-        let mut found = patch.strict_errors;
+        let (schema, ty, mode) = (store.schema, store.served.facts.ty, self.validation.mode());
+        let (mut found, decoded, shown);
+        if self.kind == PatchType::StrategicMergePatch {
+            let patch = json::decode_untyped_strict(arena, bytes, mode)
+                .map_err(|e| Status::bad_request(e.to_string()))?;
+            patch::apply_strategic(arena, schema, ty, &mut target, &patch.value)
+                .map_err(PatchError::into_status)?;
+            found = patch.strict_errors;
+            shown = patch::show(&patch.value);
+            self.check_kind(&target)?;
+            decoded = patch::decode_strategic(arena, schema, ty, &target, mode);
+        } else {
+            found = self.apply_plain(arena, bytes, &mut target)?;
+            self.check_kind(&target)?;
+            let mut text = Vec::with_capacity(stored.json.len() + bytes.len());
+            json::encode_untyped(&target, &mut text);
+            shown = String::from_utf8_lossy(&text).into_owned();
+            decoded = json::retype(arena, schema, ty, &target, mode);
+        }
+        let decoded = decoded.map_err(|e| invalid_patch(&shown, &e.to_string()))?;
         found.extend(decoded.strict_errors);
         if !found.is_empty() {
             if self.validation == FieldValidation::Strict {
-                return Err(self.invalid_patch(&strict::message(&found)));
+                return Err(invalid_patch(&shown, &strict::message(&found)));
             }
             warnings.extend(found.iter().map(ToString::to_string));
         }
@@ -165,18 +170,27 @@ impl Patch {
         Err(Status::bad_request(why))
     }
 
-    fn not_decoded(&self, why: &str) -> Status {
-        Status::bad_request(format!("error decoding patch: {why}"))
+    /// Applies a JSON or merge patch; answers what strict reading finds in the patch itself.
+    fn apply_plain<'a>(
+        &self,
+        arena: &'a Bump,
+        bytes: &'a [u8],
+        target: &mut Value<'a>,
+    ) -> Result<Vec<StrictError>, Status> {
+        let mode = self.validation.mode();
+        if self.kind == PatchType::JsonPatch {
+            let patch = patch::decode_json(arena, bytes, mode).map_err(PatchError::into_status)?;
+            patch::apply_json(arena, target, &patch.operations).map_err(PatchError::into_status)?;
+            return Ok(patch.strict_errors);
+        }
+        let patch = json::decode_untyped_strict(arena, bytes, mode)
+            .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+        patch::apply_merge(arena, target, &patch.value).map_err(PatchError::into_status)?;
+        Ok(patch.strict_errors)
     }
+}
 
-    fn does_not_decode(&self, why: &str) -> Status {
-        self.invalid_patch(why)
-    }
-
-    /// 422: the patched object is none of its kind.
-    fn invalid_patch(&self, why: &str) -> Status {
-        let text = String::from_utf8_lossy(&self.bytes).into_owned();
-        let error = FieldError::invalid("patch", text.as_str(), why);
-        Status::invalid("", "", "", &[error])
-    }
+/// 422: the outcome is none of its kind. `shown` is the patch, or its outcome, as the real server shows it.
+fn invalid_patch(shown: &str, why: &str) -> Status {
+    Status::invalid("", "", "", &[FieldError::invalid("patch", shown, why)])
 }
