@@ -149,7 +149,7 @@ impl<C: Change> Update<C> {
         }
     }
 
-    async fn attempts(&self, warnings: &mut Vec<String>) -> Result<(u16, Bytes), Status> {
+    pub(crate) async fn attempts(&self, warnings: &mut Vec<String>) -> Result<(u16, Bytes), Status> {
         let Some(key) = Key::new(&self.namespace, &self.name) else {
             return Err(self.store.not_found(&self.name));
         };
