@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    sync::Arc,
     time::Instant,
 };
 
@@ -56,8 +57,10 @@ pub struct RequestState {
     pub cache_control: Cell<bool>,
     /// It came before all paths were installed: a 404 would be a lie.
     pub discovery_incomplete: Cell<bool>,
-    /// Its body is larger than [`crate::limits::REQUEST_BODY`] and was not kept.
-    pub body_too_large: Cell<bool>,
+    /// How far its body is.
+    pub body: Cell<BodyProgress>,
+    /// Who asks, found before the body was there; see [`RequestState::is_admitted`].
+    pub user: RefCell<Option<Arc<UserInfo>>>,
     /// When a 504 takes the place of an answer that is not there.
     pub deadline: Cell<Option<Instant>>,
     /// The share of a limit that it holds, given back with the answer.
@@ -76,9 +79,17 @@ impl RequestState {
         self.close.set(false);
         self.cache_control.set(false);
         self.discovery_incomplete.set(false);
-        self.body_too_large.set(false);
+        self.body.set(BodyProgress::Complete);
+        self.user.get_mut().take();
         self.deadline.set(None);
         self.release();
+    }
+
+    /// A request with a body goes through the chain twice: once when its head is there, so that nobody has to send,
+    /// and no memory has to take, what will be refused; and again with its body. The second time it has been
+    /// admitted, and what is counted has been counted.
+    pub fn is_admitted(&self) -> bool {
+        self.user.borrow().is_some()
     }
 
     /// Gives back its shares of the limits.
@@ -87,6 +98,20 @@ impl RequestState {
         self.waited_for.borrow_mut().take();
         self.monitored.borrow_mut().take();
     }
+}
+
+/// How far the body of a request is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyProgress {
+    /// It is whole, or there is none.
+    #[default]
+    Complete,
+    /// It is still to come: filters decide, and no handler answers.
+    Awaited,
+    /// No filter objects to reading it.
+    Wanted,
+    /// It is larger than [`crate::limits::REQUEST_BODY`] and was not kept.
+    TooLarge,
 }
 
 /// An `Audit-ID`.

@@ -12,6 +12,9 @@ pub struct AuditInit;
 impl Filter for AuditInit {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
+        if request.state.is_admitted() {
+            return next.serve(request);
+        }
         let given = request.head.header("audit-id").filter(|id| !id.is_empty());
         *request.state.audit_id.borrow_mut() = match given {
             Some(id) => AuditId::Given(id.into()),

@@ -27,6 +27,9 @@ impl Authorization {
 impl Filter for Authorization {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
+        if request.state.is_admitted() {
+            return next.serve(request);
+        }
         let begun = Instant::now();
         let decision = self.authorizers.authorize(request.user, &request.info);
         let result = match decision {

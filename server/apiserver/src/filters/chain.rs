@@ -12,7 +12,7 @@ use super::{
     max_in_flight::{Limits, MaxInFlightLimit},
     mux_and_discovery::MuxAndDiscoveryComplete,
     panic_recovery::PanicRecovery,
-    request_body::RequestBodyLimit,
+    request_body::RequestBody,
     request_deadline::RequestDeadline,
     request_info::WithRequestInfo,
     timeout::TimeoutForNonLongRunningRequests,
@@ -72,7 +72,7 @@ pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler 
         /* Impersonation                                           22 */
         MaxInFlightLimit::new(config),                          // 23 in the place of PriorityAndFairness until that is built
         Authorization::new(config),                             // 24 may they
-        RequestBodyLimit,                                       //    what Go's handlers find when they read the body
+        RequestBody,                                            //    Go's handlers read it: refused requests need none
         => director                                             // 25
     ])
 }

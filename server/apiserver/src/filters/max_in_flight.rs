@@ -48,7 +48,7 @@ impl MaxInFlightLimit {
 impl Filter for MaxInFlightLimit {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if is_long_running(&request.info) {
+        if is_long_running(&request.info) || request.state.is_admitted() {
             return next.serve(request);
         }
         let reads = matches!(request.info.verb, Verb::Get | Verb::List | Verb::Watch);

@@ -1,22 +1,38 @@
-//! 413 for bodies that were too large to be kept.
+//! Reads the body, as far as the chain has to do with that.
+
+use std::sync::Arc;
 
 use ringbolt_machinery::status::Status;
 
 use super::{Filter, Handler};
-use crate::{limits, request::Request, response::Outcome, response_writers};
+use crate::{
+    limits,
+    request::{BodyProgress, Request},
+    response::{Outcome, Response},
+    response_writers,
+};
 
-/// Stands in front of the director: who may not write hears that first. The real server counts while a handler
-/// reads; here the connection has counted already.
-pub struct RequestBodyLimit;
+/// Stands in front of the director: who may not ask is refused before the body is read, and who sends too much
+/// hears so as from a handler that reads.
+pub struct RequestBody;
 
-impl Filter for RequestBodyLimit {
+impl Filter for RequestBody {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if !request.state.body_too_large.get() {
-            return next.serve(request);
+        let state = request.state;
+        match state.body.get() {
+            BodyProgress::Complete => next.serve(request),
+            BodyProgress::Awaited | BodyProgress::Wanted => {
+                state.body.set(BodyProgress::Wanted);
+                *state.user.borrow_mut() = Some(Arc::new(request.user.clone()));
+                // Nobody sends it: the connection comes back with the body.
+                Outcome::Ready(Response::default())
+            }
+            BodyProgress::TooLarge => {
+                let message = format!("limit is {}", limits::REQUEST_BODY);
+                let status = Status::request_entity_too_large(&message);
+                Outcome::Ready(response_writers::error(&request.head, &status))
+            }
         }
-        let message = format!("limit is {}", limits::REQUEST_BODY);
-        let status = Status::request_entity_too_large(&message);
-        Outcome::Ready(response_writers::error(&request.head, &status))
     }
 }

@@ -32,7 +32,7 @@ use crate::{
     authentication::Peer,
     filters::{panic_recovery, timeout},
     limits,
-    request::{Request, RequestState},
+    request::{BodyProgress, Request, RequestState},
     response::{Outcome, Response, StreamSource, StreamState},
     response_writers,
 };
@@ -183,15 +183,8 @@ impl Exchanges {
         self.slots.iter().find(|(_, slot)| slot.stream == stream).map(|(index, _)| index)
     }
 
-    /// Runs the chain on the spare state and sees to what comes out of it.
-    fn run(
-        &mut self,
-        responder: &mut dyn Responder,
-        stream: StreamId,
-        head: Head<'_>,
-        body: Bytes,
-        received: Instant,
-    ) {
+    /// Runs the chain on the spare state.
+    fn serve(&self, head: Head<'_>, body: Bytes, received: Instant) -> Outcome {
         let state = &self.spare;
         let request = Request {
             head,
@@ -205,7 +198,26 @@ impl Exchanges {
             peer: &self.peer,
             state,
         };
-        match self.site.chain.serve(&request) {
+        self.site.chain.serve(&request)
+    }
+
+    /// Runs the chain on the spare state and sees to what comes out of it.
+    fn run(
+        &mut self,
+        responder: &mut dyn Responder,
+        stream: StreamId,
+        head: Head<'_>,
+        body: Bytes,
+        received: Instant,
+    ) {
+        let outcome = self.serve(head, body, received);
+        self.conclude(responder, stream, outcome);
+    }
+
+    /// Sees to an outcome that came of the spare state.
+    fn conclude(&mut self, responder: &mut dyn Responder, stream: StreamId, outcome: Outcome) {
+        let state = &self.spare;
+        match outcome {
             Outcome::Ready(response) => {
                 headers::send(&self.site.core, responder, stream, state, &response, Extent::Whole);
                 self.spare.reset();
@@ -338,7 +350,7 @@ impl Exchanges {
     /// Answers an upload that grew beyond what is taken; what still comes of it is dropped.
     fn too_large(&mut self, responder: &mut dyn Responder, index: usize) {
         let Some((stream, upload)) = self.take_upload(index) else { return };
-        self.spare.body_too_large.set(true);
+        self.spare.body.set(BodyProgress::TooLarge);
         self.run(responder, stream, upload.head.head(), Bytes::new(), upload.received);
     }
 
@@ -366,6 +378,11 @@ impl Handler for Exchanges {
             BodyLength::Exact(length) => ((length as usize).min(limits::BODY_FIRST_BYTES), None),
             BodyLength::Unknown => (limits::BODY_FIRST_BYTES, None),
         };
+        self.spare.body.set(BodyProgress::Awaited);
+        let outcome = self.serve(head, Bytes::new(), received);
+        if self.spare.body.get() != BodyProgress::Wanted {
+            return self.conclude(responder, stream, outcome);
+        }
         let mut copy = HeadBuf::default();
         copy.assign(&head);
         let upload = Upload {
@@ -433,6 +450,7 @@ impl Handler for Exchanges {
         // The share is held until the inline part of the handler has run; what it keeps of the body is its own.
         let Upload { head, received, body, share, owed, .. } = upload;
         responder.consumed(stream, owed);
+        self.spare.body.set(BodyProgress::Complete);
         self.run(responder, stream, head.head(), Bytes::from(body), received);
         drop(share);
     }

@@ -6,7 +6,7 @@ use ringbolt_apiserver::{
     routes::RouteTableBuilder,
 };
 
-use crate::rig::{Rig, TOKEN, frame, h2_head, h2_request};
+use crate::rig::{Rig, TOKEN, frame, h2_head, h2_request, header_block};
 
 fn routes(routes: &mut RouteTableBuilder) {
     routes.path("/length", |request| {
@@ -92,4 +92,41 @@ fn a_client_that_gives_up_gives_the_memory_back() {
     assert_eq!(rig.site.uploads.held(), 10_000);
     rig.receive(&frame(3, 0, 1, &8_u32.to_be_bytes()));
     assert_eq!(rig.site.uploads.held(), 0);
+}
+
+#[test]
+fn who_may_not_send_is_told_before_sending() {
+    let mut rig = Rig::h2(routes);
+    let head = [
+        (":method", "POST"),
+        (":scheme", "https"),
+        (":authority", "a"),
+        (":path", "/length"),
+        ("authorization", "Bearer weak"),
+    ];
+    rig.receive(&frame(1, 4, 1, &header_block(&head)));
+    assert!(rig.sent().contains(r#"User \"bob\" cannot post path \"/length\""#));
+    rig.receive(&frame(0, 1, 1, &[b'x'; 1000]));
+    assert_eq!(rig.site.uploads.held(), 0);
+    rig.receive(&h2_request(3, "POST", "/length"));
+    assert!(rig.sent().contains("got 0"));
+}
+
+/// Once with the head, once with the body: what is counted is counted once.
+#[test]
+fn a_body_takes_one_place_from_the_head_on() {
+    let mut rig = Rig::h1(routes);
+    let counters = |rig: &Rig| {
+        let counters = &rig.site.core.counters;
+        (counters.mutating_inflight.get(), counters.waited_for.get())
+    };
+    rig.receive(
+        format!("POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n{TOKEN}\r\nhal").as_bytes(),
+    );
+    assert_eq!(counters(&rig), (1, 1));
+    assert!(rig.ask("f!").ends_with("got 5"));
+    assert_eq!(counters(&rig), (0, 0));
+    let metrics = rig.site.director.metrics.render();
+    let line = r#"authentication_attempts{result="success"} 1"#;
+    assert!(metrics.lines().any(|l| l == line), "{metrics}");
 }
