@@ -59,8 +59,10 @@ pub struct RequestState {
     pub discovery_incomplete: Cell<bool>,
     /// How far its body is.
     pub body: Cell<BodyProgress>,
-    /// Who asks, found before the body was there; see [`RequestState::is_admitted`].
+    /// Who asks, found before the body was there.
     pub user: RefCell<Option<Arc<UserInfo>>>,
+    /// See [`RequestState::is_admitted`].
+    pub admitted: Cell<bool>,
     /// When a 504 takes the place of an answer that is not there.
     pub deadline: Cell<Option<Instant>>,
     /// The share of a limit that it holds, given back with the answer.
@@ -81,6 +83,7 @@ impl RequestState {
         self.discovery_incomplete.set(false);
         self.body.set(BodyProgress::Complete);
         self.user.get_mut().take();
+        self.admitted.set(false);
         self.deadline.set(None);
         self.release();
     }
@@ -89,7 +92,7 @@ impl RequestState {
     /// and no memory has to take, what will be refused; and again with its body. The second time it has been
     /// admitted, and what is counted has been counted.
     pub fn is_admitted(&self) -> bool {
-        self.user.borrow().is_some()
+        self.admitted.get()
     }
 
     /// Gives back its shares of the limits.

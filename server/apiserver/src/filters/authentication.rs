@@ -9,7 +9,7 @@ use super::{Filter, Handler, chain::ChainConfig};
 use crate::{
     authentication::Authenticators,
     metrics::{self, Metrics},
-    request::Request,
+    request::{BodyProgress, Request},
     response::Outcome,
     response_writers,
 };
@@ -50,6 +50,9 @@ impl Filter for Authentication {
         // them (CVE-2023-44487; gate UnauthenticatedHTTP2DOSMitigation, on).
         if request.head.version == Version::Http2 && found.as_ref().is_none_or(|user| user.is_anonymous()) {
             request.state.close.set(true);
+        }
+        if request.state.body.get() == BodyProgress::Awaited {
+            request.state.user.borrow_mut().clone_from(&found);
         }
         match found {
             Some(user) => next.serve(&Request { user: &user, ..request.clone() }),

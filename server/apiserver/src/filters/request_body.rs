@@ -1,7 +1,5 @@
 //! Reads the body, as far as the chain has to do with that.
 
-use std::sync::Arc;
-
 use ringbolt_machinery::status::Status;
 
 use super::{Filter, Handler};
@@ -24,7 +22,7 @@ impl Filter for RequestBody {
             BodyProgress::Complete => next.serve(request),
             BodyProgress::Awaited | BodyProgress::Wanted => {
                 state.body.set(BodyProgress::Wanted);
-                *state.user.borrow_mut() = Some(Arc::new(request.user.clone()));
+                state.admitted.set(true);
                 // Nobody sends it: the connection comes back with the body.
                 Outcome::Ready(Response::default())
             }
