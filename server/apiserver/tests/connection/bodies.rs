@@ -1,9 +1,10 @@
 //! Request bodies: whole, cut up, too large.
 
 use ringbolt_apiserver::{
-    limits::REQUEST_BODY,
+    limits::{REQUEST_BODY, UPLOADS_HARD_BYTES, UPLOADS_SOFT_BYTES},
     response::{Outcome, Response, TEXT},
     routes::RouteTableBuilder,
+    serving::uploads::{Room, Share},
 };
 
 use crate::rig::{Rig, TOKEN, frame, h2_head, h2_request, header_block};
@@ -129,4 +130,34 @@ fn a_body_takes_one_place_from_the_head_on() {
     let metrics = rig.site.director.metrics.render();
     let line = r#"authentication_attempts{result="success"} 1"#;
     assert!(metrics.lines().any(|l| l == line), "{metrics}");
+}
+
+#[test]
+fn upload_memory_runs_short_then_out() {
+    let mut rig = Rig::h1(routes);
+    let pool = rig.site.uploads.clone();
+    let mut others = Share::new(&pool);
+    assert_eq!(others.grow(UPLOADS_SOFT_BYTES), Room::Free);
+    let post = format!("POST /length HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n{TOKEN}\r\n");
+    let chunk = format!("40000\r\n{}\r\n", "x".repeat(0x40000));
+    // Short: it is kept, but the client has to wait.
+    rig.receive(post.as_bytes());
+    rig.receive(chunk.as_bytes());
+    assert!(!rig.wants.read, "flow control holds the sender");
+    drop(others);
+    rig.wants = rig.connection.woken(&mut rig.socket);
+    assert!(rig.wants.read, "memory was given back");
+    assert!(rig.ask("0\r\n\r\n").ends_with("got 262144"));
+    // Out: 429, and the connection goes on.
+    let mut others = Share::new(&pool);
+    others.grow(UPLOADS_SOFT_BYTES);
+    let mut more = Share::new(&pool);
+    more.grow(UPLOADS_HARD_BYTES - UPLOADS_SOFT_BYTES - 1);
+    rig.receive(post.as_bytes());
+    rig.receive(b"2\r\nxx\r\n");
+    let answer = rig.ask("0\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 429 ") && answer.contains("Retry-After: 1"), "{answer}");
+    drop((others, more));
+    assert!(rig.ask(&format!("{post}0\r\n\r\n")).ends_with("got 0"));
+    assert_eq!(pool.held(), 0);
 }
