@@ -1,12 +1,14 @@
 //! Client certificates at the handshake: whoever shows one must hold its key, nothing more.
 //!
 //! Whether somebody trusts the certificate is authentication's question, answered with 401 and not with a broken
-//! handshake, since another authenticator (a bearer token) may answer for the same request.
+//! handshake, since another authenticator (a bearer token) may answer for the same request. So only the key is taken
+//! from it here, whatever version it has and whatever else it says.
 
+use crate::tls::public_key::PublicKey;
 use rustls::{
-    DigitallySignedStruct, DistinguishedName, Error, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, PeerMisbehaved, SignatureScheme,
     client::danger::HandshakeSignatureValid,
-    crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
+    crypto::{CryptoProvider, verify_tls13_signature_with_raw_key},
     server::danger::{ClientCertVerified, ClientCertVerifier},
 };
 use rustls_pki_types::{CertificateDer, UnixTime};
@@ -50,7 +52,19 @@ impl ClientCertVerifier for ProvesPossession {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        let key = key_of(cert)?;
+        let mapping = self.provider.signature_verification_algorithms.mapping;
+        // A scheme of TLS 1.2 says nothing of the curve: the algorithm is the one that has the key's.
+        let algorithm = mapping
+            .iter()
+            .filter(|(scheme, _)| *scheme == dss.scheme)
+            .flat_map(|(_, algorithms)| algorithms.iter())
+            .find(|algorithm| algorithm.public_key_alg_id().as_ref() == key.algorithm)
+            .ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
+        match algorithm.verify_signature(key.key, message, dss.signature()) {
+            Ok(()) => Ok(HandshakeSignatureValid::assertion()),
+            Err(_) => Err(CertificateError::BadSignature.into()),
+        }
     }
 
     fn verify_tls13_signature(
@@ -59,10 +73,15 @@ impl ClientCertVerifier for ProvesPossession {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature_with_raw_key(message, &key_of(cert)?.info(), dss, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
+}
+
+fn key_of<'c>(certificate: &'c CertificateDer<'_>) -> Result<PublicKey<'c>, Error> {
+    PublicKey::of_certificate(certificate).ok_or_else(|| CertificateError::BadEncoding.into())
 }

@@ -3,6 +3,7 @@
 mod certificate;
 mod client;
 mod config;
+mod public_key;
 pub(crate) mod session;
 
 pub use certificate::TlsCertificate;

@@ -4,7 +4,7 @@ use crate::support::*;
 use ringbolt_engine::{EngineConfig, TlsCertificate, TlsConfig, TlsSettings, TlsVersion};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion, crypto::aws_lc_rs,
-    version,
+    sign::CertifiedKey, version,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::{
@@ -28,6 +28,24 @@ impl Identity {
         Identity { chain: vec![made.cert.der().clone()], key }
     }
 
+    /// As `openssl x509 -req` makes it: of version 1, with neither a version field nor extensions.
+    fn version_1(name: &str) -> Identity {
+        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let version_3 = params.self_signed(&key).unwrap();
+        let certificate = der_values(der_content(version_3.der()));
+        let fields = der_values(der_content(certificate[0]));
+        // The version, then six fields from the serial number to the key; nothing asked for extensions.
+        assert_eq!((fields.len(), fields[0][0]), (7, 0xa0));
+        let fields = der_sequence(&fields[1..7].concat());
+        let signature = rcgen::SigningKey::sign(&key, &fields).unwrap();
+        let signature = [&[3, signature.len() as u8 + 1, 0], &signature[..]].concat();
+        let der = der_sequence(&[&fields, certificate[1], &signature].concat());
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        Identity { chain: vec![CertificateDer::from(der)], key }
+    }
+
     fn settings(&self) -> TlsSettings {
         TlsSettings::new(vec![TlsCertificate {
             chain: self.chain.clone(),
@@ -35,6 +53,41 @@ impl Identity {
             names: Vec::new(),
         }])
     }
+}
+
+/// Where the content of a value begins, and where it ends.
+fn der_extent(value: &[u8]) -> (usize, usize) {
+    match value[1] {
+        length @ ..=0x7f => (2, 2 + length as usize),
+        0x81 => (3, 3 + value[2] as usize),
+        0x82 => (4, 4 + (value[2] as usize) * 256 + value[3] as usize),
+        other => panic!("length {other:x}"),
+    }
+}
+
+fn der_content(value: &[u8]) -> &[u8] {
+    let (begin, end) = der_extent(value);
+    &value[begin..end]
+}
+
+fn der_values(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut values = Vec::new();
+    while !bytes.is_empty() {
+        let (value, rest) = bytes.split_at(der_extent(bytes).1);
+        values.push(value);
+        bytes = rest;
+    }
+    values
+}
+
+fn der_sequence(content: &[u8]) -> Vec<u8> {
+    let length = content.len();
+    let head = match length {
+        0..0x80 => vec![0x30, length as u8],
+        0x80..0x100 => vec![0x30, 0x81, length as u8],
+        _ => vec![0x30, 0x82, (length >> 8) as u8, length as u8],
+    };
+    [&head[..], content].concat()
 }
 
 struct Dial<'a> {
@@ -53,9 +106,7 @@ impl Dial<'_> {
             .unwrap()
             .with_root_certificates(roots);
         let mut config = match self.identity {
-            Some(identity) => {
-                builder.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key()).unwrap()
-            }
+            Some(identity) => builder.with_client_cert_resolver(Shows::new(&identity.chain, &identity.key)),
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = self.alpn.iter().map(|name| name.to_vec()).collect();
@@ -107,7 +158,50 @@ fn both_versions_agree_on_protocols_and_pass_the_certificate_on() {
     check(&version::TLS12, &[b"http/1.1"], None, TlsVersion::Tls12, Some(b"http/1.1"));
     check(&version::TLS13, &[b"h2"], Some(&stranger), TlsVersion::Tls13, Some(b"h2"));
     check(&version::TLS12, &[], Some(&stranger), TlsVersion::Tls12, None);
+    let ancient = Identity::version_1("ancient");
+    check(&version::TLS13, &[b"h2"], Some(&ancient), TlsVersion::Tls13, Some(b"h2"));
+    check(&version::TLS12, &[], Some(&ancient), TlsVersion::Tls12, None);
     assert_eq!(server.engine.stats().handshake_errors, 0);
+}
+
+#[test]
+fn a_certificate_without_its_key_is_refused() {
+    let identity = Identity::new("localhost");
+    let (ancient, stranger) = (Identity::version_1("ancient"), Identity::new("stranger"));
+    let server = serve_with(config(1), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    let mut expect = 0;
+    for version in [&version::TLS13, &version::TLS12] {
+        for chain in [&ancient.chain, &stranger.chain] {
+            let stolen = Shows::new(chain, &Identity::new("thief").key);
+            let mut config = (*Dial { versions: vec![version], ..plain_dial(&identity) }.config()).clone();
+            config.client_auth_cert_resolver = stolen;
+            let mut client = dial(server.addr(), Arc::new(config));
+            assert!(client.write_all(b"core\n").and_then(|()| client.read(&mut [0; 9])).is_err());
+            expect += 1;
+            eventually("the refusal is counted", || server.engine.stats().handshake_errors == expect);
+        }
+    }
+}
+
+/// A client that shows a certificate and does not look at it: rustls has those of version 3 with their own key only.
+#[derive(Debug)]
+struct Shows(Arc<CertifiedKey>);
+
+impl Shows {
+    fn new(chain: &[CertificateDer<'static>], key: &PrivateKeyDer<'static>) -> Arc<Shows> {
+        let key = aws_lc_rs::sign::any_supported_type(key).unwrap();
+        Arc::new(Shows(Arc::new(CertifiedKey::new(chain.to_vec(), key))))
+    }
+}
+
+impl rustls::client::ResolvesClientCert for Shows {
+    fn resolve(&self, _: &[&[u8]], _: &[rustls::SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.clone())
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
 }
 
 #[test]
