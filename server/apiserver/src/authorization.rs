@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ringbolt_machinery::{field::quote, status::Status};
-use ringbolt_protocol::request_info::{RequestInfo, Verb};
+use ringbolt_protocol::request_info::RequestInfo;
 
 use crate::authentication::{UserInfo, user::SYSTEM_PRIVILEGED};
 
@@ -60,6 +60,11 @@ impl Authorizers {
 
     /// Decides. Allocates only to refuse.
     pub fn authorize(&self, user: &UserInfo, info: &RequestInfo<'_>) -> Decision {
+        self.authorize_verb(user, info.verb.as_str(), info)
+    }
+
+    /// Decides on a verb that no request has by itself (`impersonate`), in place of that in `info`.
+    pub fn authorize_verb(&self, user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> Decision {
         // Stands in front of all modes, so that no policy can lock its administrators out.
         if user.is_in_group(SYSTEM_PRIVILEGED) {
             return Decision::Allow;
@@ -72,7 +77,7 @@ impl Authorizers {
                     let separator = if reasons.is_empty() { "" } else { "\n" };
                     let _ = write!(reasons, "{separator}alwaysdeny: Everything is forbidden.");
                 }
-                Mode::Rbac if is_public_info(info) => return Decision::Allow,
+                Mode::Rbac if is_public_info(verb, info) => return Decision::Allow,
                 Mode::Rbac | Mode::Node => {}
             }
         }
@@ -81,23 +86,28 @@ impl Authorizers {
 }
 
 /// What the bootstrap role `system:public-info-viewer` gives to everyone.
-fn is_public_info(info: &RequestInfo<'_>) -> bool {
+fn is_public_info(verb: &str, info: &RequestInfo<'_>) -> bool {
     !info.is_resource_request
-        && info.verb == Verb::Get
+        && verb == "get"
         && matches!(info.path, "/healthz" | "/livez" | "/readyz" | "/version" | "/version/")
 }
 
 /// The 403 that names user, verb and what was asked for.
 pub fn forbidden(user: &UserInfo, info: &RequestInfo<'_>, reason: &str) -> Status {
-    let mut why = escape_html(&refusal(user, info));
+    forbidden_verb(user, info.verb.as_str(), info, reason)
+}
+
+/// [`forbidden`], with a verb in place of that in `info`.
+pub fn forbidden_verb(user: &UserInfo, verb: &str, info: &RequestInfo<'_>, reason: &str) -> Status {
+    let mut why = escape_html(&refusal(user, verb, info));
     if !reason.is_empty() {
         let _ = write!(why, ": {reason}");
     }
     Status::forbidden(info.api_group, info.resource, info.name, &why)
 }
 
-fn refusal(user: &UserInfo, info: &RequestInfo<'_>) -> String {
-    let (name, verb) = (quote(&user.name), info.verb.as_str());
+fn refusal(user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> String {
+    let name = quote(&user.name);
     if !info.is_resource_request {
         return format!("User {name} cannot {verb} path {}", quote(info.path));
     }

@@ -59,7 +59,7 @@ pub struct RequestState {
     pub discovery_incomplete: Cell<bool>,
     /// How far its body is.
     pub body: Cell<BodyProgress>,
-    /// Who asks, found before the body was there.
+    /// Who asks, or is impersonated, found before the body was there.
     pub user: RefCell<Option<Arc<UserInfo>>>,
     /// See [`RequestState::is_admitted`].
     pub admitted: Cell<bool>,

@@ -11,6 +11,9 @@ pub const SYSTEM_PRIVILEGED: &str = "system:masters";
 /// Key in the extras that names the credential a request came with.
 pub const CREDENTIAL_ID_KEY: &str = "authentication.kubernetes.io/credential-id";
 
+/// Key in the extras that names the node of the pod a service account's token is bound to.
+pub const SERVICE_ACCOUNT_NODE_NAME_KEY: &str = "authentication.kubernetes.io/node-name";
+
 /// Who makes a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserInfo {

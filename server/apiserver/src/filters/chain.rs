@@ -9,6 +9,7 @@ use super::{
     authorization::Authorization,
     cache_control::CacheControl,
     goaway::ProbabilisticGoaway,
+    impersonation::Impersonation,
     max_in_flight::{Limits, MaxInFlightLimit},
     mux_and_discovery::MuxAndDiscoveryComplete,
     panic_recovery::PanicRecovery,
@@ -69,7 +70,7 @@ pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler 
         Authentication::new(config),                            // 19 who asks
         /* Tracing                                                 20 with --tracing-config-file */
         /* Audit                                                   21 with --audit-policy-file */
-        /* Impersonation                                           22 */
+        Impersonation::new(config),                             // 22 after Audit, which names both; all below see the other user
         MaxInFlightLimit::new(config),                          // 23 in the place of PriorityAndFairness until that is built
         Authorization::new(config),                             // 24 may they
         RequestBody,                                            //    Go's handlers read it: refused requests need none

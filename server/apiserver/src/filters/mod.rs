@@ -10,6 +10,7 @@ pub mod authorization;
 pub mod cache_control;
 pub mod chain;
 pub mod goaway;
+pub mod impersonation;
 pub mod max_in_flight;
 pub mod mux_and_discovery;
 pub mod panic_recovery;

@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod counting;
+mod impersonation;
 mod no_allocation;
 mod rig;
 mod waiting;

@@ -1,0 +1,69 @@
+//! Lets a request run as somebody else, where its user may do that.
+//!
+//! Behind this filter nothing tells such a request from one of that user's own: the headers are gone.
+
+mod headers;
+mod mode;
+
+use std::sync::Arc;
+
+use super::{Filter, Handler, chain::ChainConfig};
+use crate::{
+    authorization::Authorizers,
+    request::{BodyProgress, Request},
+    response::{Outcome, Response},
+    response_writers,
+};
+
+/// `Impersonate-User`, `-Group`, `-Uid` and `-Extra-…`, as `WithConstrainedImpersonation` (KEP-5284) reads them.
+pub struct Impersonation {
+    authorizers: Arc<Authorizers>,
+}
+
+impl Impersonation {
+    /// The filter.
+    pub fn new(config: &ChainConfig) -> Self {
+        Impersonation { authorizers: config.authorizers.clone() }
+    }
+}
+
+impl Filter for Impersonation {
+    #[inline]
+    fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
+        if headers::are_in(&request.head) { self.impersonate(request, next) } else { next.serve(request) }
+    }
+}
+
+impl Impersonation {
+    #[cold]
+    fn impersonate<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
+        let wanted = match headers::wanted_user(&request.head) {
+            Ok(Some(wanted)) => wanted,
+            Ok(None) => return next.serve(request),
+            Err(status) => return Outcome::Ready(nosniff(response_writers::error(&request.head, &status))),
+        };
+        let kept = headers::without(&request.head);
+        let mut behind = request.clone();
+        behind.head.headers = &kept;
+        if request.state.is_admitted() {
+            // Authentication already gave the user that was found when the head came.
+            return next.serve(&behind);
+        }
+        match mode::impersonated(&self.authorizers, request.user, &request.info, &wanted) {
+            Ok(user) => {
+                let user = Arc::new(user);
+                tracing::debug!(requestor = request.user.name, user = user.name, "impersonating");
+                if request.state.body.get() == BodyProgress::Awaited {
+                    *request.state.user.borrow_mut() = Some(user.clone());
+                }
+                next.serve(&Request { user: &user, ..behind })
+            }
+            Err(status) => Outcome::Ready(nosniff(response_writers::error(&request.head, &status))),
+        }
+    }
+}
+
+fn nosniff(mut response: Response) -> Response {
+    response.headers.push(("x-content-type-options", "nosniff".to_owned()));
+    response
+}
