@@ -37,7 +37,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 pub use self::options::{EmbeddedOptions, OpenError};
 use self::{
@@ -76,7 +76,8 @@ pub struct Embedded {
     published: Arc<Published>,
     failure: Arc<Failure>,
     queue: Sender<Command>,
-    queued_bytes: Arc<AtomicUsize>,
+    queued: Arc<Queued>,
+    queue_writes_max: usize,
     resources: Vec<String>,
     object_bytes_max: usize,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -89,18 +90,19 @@ impl Embedded {
         let resources = options.resources.clone();
         let (object_bytes_max, queue_writes_max) = (options.object_bytes_max, options.queue_writes_max);
         let sequencer = open(options, disk)?;
-        let (queue, commands) = bounded(queue_writes_max);
-        let queued_bytes = Arc::new(AtomicUsize::new(0));
+        let (queue, commands) = unbounded();
+        let queued = Arc::new(Queued::default());
         let store = Embedded {
             published: sequencer.published.clone(),
             failure: sequencer.failure.clone(),
             queue,
-            queued_bytes: queued_bytes.clone(),
+            queued: queued.clone(),
+            queue_writes_max,
             resources,
             object_bytes_max,
             thread: Mutex::default(),
         };
-        let run = move || run(sequencer, &commands, &queued_bytes);
+        let run = move || run(sequencer, &commands, &queued);
         let thread = std::thread::Builder::new().name("sequencer".into()).spawn(run)?;
         *store.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(Arc::new(store))
@@ -110,8 +112,8 @@ impl Embedded {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         if thread.thread().id() == std::thread::current().id() {
             // A waker or listener dropped the last handle on the sequencer's own thread, which cannot wait for
-            // itself. If the queue is full, it ends when its senders are gone, which is now.
-            drop(self.queue.try_send(Command::Close));
+            // itself.
+            drop(self.queue.send(Command::Close));
             return;
         }
         drop(self.queue.send(Command::Close));
@@ -121,8 +123,7 @@ impl Embedded {
     }
     /// Makes the sequencer look at its clock now: expiry and history follow a clock that was turned.
     pub fn tick(&self) {
-        // With a full queue it is awake anyway.
-        drop(self.queue.try_send(Command::Tick));
+        drop(self.queue.send(Command::Tick));
     }
     /// Starts a compaction of the journal, whatever its size.
     pub fn compact(&self) {
@@ -149,6 +150,32 @@ impl Embedded {
             return Some(WriteError::Failed(format!("there is no resource number {}", write.resource.0)));
         }
         None
+    }
+}
+
+/// What waits in the queue. The channel itself has no bound, since one with a bound takes memory for all it may hold
+/// when it is made.
+#[derive(Default)]
+struct Queued {
+    writes: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Queued {
+    /// Adds a write, unless that is one too many.
+    fn add(&self, bytes: usize, writes_max: usize) -> bool {
+        let writes = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
+        let all = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let fits = writes <= writes_max && all <= limits::QUEUE_BYTES_MAX;
+        if !fits {
+            self.take(bytes);
+        }
+        fits
+    }
+    /// A write was taken out, or never came in.
+    fn take(&self, bytes: usize) {
+        self.writes.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -181,20 +208,13 @@ impl Storage for Embedded {
         if let Some(refusal) = self.refusal(&write, bytes) {
             return WriteFuture::ready(Err(refusal));
         }
-        if self.queued_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > limits::QUEUE_BYTES_MAX {
-            self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if !self.queued.add(bytes, self.queue_writes_max) {
             return WriteFuture::ready(Err(WriteError::Busy));
         }
         let (promise, future) = WriteFuture::new();
-        match self.queue.try_send(Command::Write(Box::new((write, promise)))) {
+        match self.queue.send(Command::Write(Box::new((write, promise)))) {
             Ok(()) => future,
-            Err(TrySendError::Full(_)) => {
-                self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
-                WriteFuture::ready(Err(WriteError::Busy))
-            }
-            Err(TrySendError::Disconnected(_)) => {
-                WriteFuture::ready(Err(WriteError::Failed("the store is closed".into())))
-            }
+            Err(_) => WriteFuture::ready(Err(WriteError::Failed("the store is closed".into()))),
         }
     }
     fn add_listener(&self, listener: Arc<dyn CommitListener>) {
@@ -302,7 +322,7 @@ fn check(options: &EmbeddedOptions) -> Result<(), OpenError> {
 }
 
 /// The sequencer's thread.
-fn run(mut sequencer: Sequencer, commands: &Receiver<Command>, queued_bytes: &AtomicUsize) {
+fn run(mut sequencer: Sequencer, commands: &Receiver<Command>, queued: &Queued) {
     // However this ends, nobody waits for an answer that does not come.
     struct Ended(Arc<Failure>);
     impl Drop for Ended {
@@ -334,7 +354,7 @@ fn run(mut sequencer: Sequencer, commands: &Receiver<Command>, queued_bytes: &At
         while let Some(command) = next {
             match command {
                 Command::Write(request) => {
-                    queued_bytes.fetch_sub(write_bytes(&request.0), Ordering::Relaxed);
+                    queued.take(write_bytes(&request.0));
                     requests.push_back(*request);
                 }
                 Command::Tick => {}
