@@ -27,6 +27,29 @@ pub(crate) fn equal(
     }
 }
 
+/// Whether two values of a field of a built-in kind mean the same. The path leads from the object's root through
+/// structs; lists and maps on the way are stepped over.
+pub(crate) fn field_equal(
+    (group, version, kind): (&str, &str, &str),
+    path: &[&str],
+    a: Option<&Value<'_>>,
+    b: Option<&Value<'_>>,
+) -> bool {
+    let schema = Schema::builtin();
+    let Some(kind) = schema.kind(group, version, kind) else { return a == b };
+    let (mut ty, mut pointer) = (Type::Struct(kind.ty), false);
+    for step in path {
+        while let Type::Composite(id) = ty {
+            let (Composite::List(element) | Composite::Map(element)) = schema.composite(id);
+            ty = element.ty;
+        }
+        let Type::Struct(id) = ty else { return a == b };
+        let Some((_, field)) = schema.get(id).field(step) else { return a == b };
+        (ty, pointer) = (field.ty, field.pointer);
+    }
+    equal(schema, ty, pointer, a, b)
+}
+
 /// Whether two structs agree in every field but the ones left out.
 pub(crate) fn structs_equal(
     schema: &Schema,

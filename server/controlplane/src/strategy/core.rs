@@ -37,7 +37,13 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         },
         "events" => events::core(),
         "limitranges" => {
-            Rules { create_on_update: true, prepare_for_create: Some(name_limit_range), ..Rules::BASE }
+            Rules {
+                create_on_update: true,
+                prepare_for_create: Some(name_limit_range),
+                validate: Some(validation::limit_range::validate),
+                validate_update: Some(|_, object, _, errors| validation::limit_range::validate(object, errors)),
+                ..Rules::BASE
+            }
         }
         "namespaces" => namespace::rules(),
         "nodes" => Rules {
@@ -76,6 +82,9 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
                 pod::prepare_template_update(arena, object, old, &["template"]);
             }),
             validate: Some(validation::workload::validate_pod_template),
+            validate_update: Some(|_, object, _, errors| {
+                validation::workload::validate_pod_template(object, errors);
+            }),
             ..Rules::BASE
         },
         "replicationcontrollers" => Rules {
@@ -92,7 +101,12 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             }),
             ..Rules::SPEC_AND_STATUS
         },
-        "resourcequotas" => Rules { returns_deleted: true, ..Rules::STATUS },
+        "resourcequotas" => Rules {
+            returns_deleted: true,
+            validate: Some(validation::quota::validate),
+            validate_update: Some(validation::quota::validate_update),
+            ..Rules::STATUS
+        },
         "secrets" => Rules {
             selectable: SECRET,
             selectable_names: SECRET_NAMES,

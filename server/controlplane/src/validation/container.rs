@@ -3,23 +3,30 @@
 use ringbolt_machinery::{
     field::{FieldError, child, index},
     validation::names::{
-        config_map_key_errors, dns1123_label_errors, environment_variable_name_errors, inclusive_range_error,
-        port_name_errors,
+        config_map_key_errors, environment_variable_name_errors, inclusive_range_error,
+        name_is_dns_subdomain, port_name_errors,
     },
     value::{Map, Value},
 };
 
-use super::{Errors, each_invalid, one_of, probe, resources, security_context};
+use super::{
+    Errors, each_invalid, field_selector, label, maps, one_of, probe, required, resource_name, resources,
+    security_context, volume::Volume, volume_source,
+};
 use crate::tree::{Members, is_zero};
 
 /// What a container refers to in its pod.
 pub(crate) struct Surroundings<'s> {
-    /// Names of volumes that are in order.
-    pub(crate) volumes: Vec<&'s str>,
+    /// Volumes that are in order.
+    pub(crate) volumes: Vec<Volume<'s>>,
     /// Names of resource claims.
     pub(crate) claims: Vec<&'s str>,
     /// The pod's restart policy.
     pub(crate) restart_policy: &'s str,
+    /// Seconds that the pod has to end.
+    pub(crate) grace: Option<i64>,
+    /// Whether the pod is in the user namespace of its node.
+    pub(crate) host_users: bool,
 }
 
 /// Members that an ephemeral container may not set, in Go's order.
@@ -34,12 +41,13 @@ const NOT_EPHEMERAL: [&str; 8] = [
     "restartPolicy",
 ];
 
+/// Most rules about restarts, and most exit codes of one.
+const RESTART_RULES_MAX: usize = 20;
+const EXIT_CODES_MAX: usize = 255;
+const NO_POLICY: &str = "must specify restartPolicy when restart rules are used";
+
 /// Members that belong to containers that stay.
 const STAYING: [&str; 4] = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"];
-
-fn maps<'v, 'a>(list: &'v [Value<'a>]) -> impl Iterator<Item = (usize, &'v Map<'a>)> {
-    list.iter().enumerate().filter_map(|(at, item)| Some((at, item.as_map()?)))
-}
 
 /// The containers that make the pod.
 pub(crate) fn validate_regular(
@@ -58,11 +66,12 @@ pub(crate) fn validate_regular(
         common(container, &path, around, errors);
         unique(container, &path, &mut names, errors);
         if let Some(lifecycle) = container.child("lifecycle") {
-            hooks(lifecycle, &child(&path, "lifecycle"), errors);
+            hooks(lifecycle, around, &child(&path, "lifecycle"), errors);
         }
-        probes(container, &path, errors);
+        probes(container, around, &path, errors);
+        restart_policy(container, &path, errors);
     }
-    host_ports(containers, path, errors);
+    host_ports(maps(containers), path, errors);
 }
 
 /// Init containers; `regular` are the pod's others.
@@ -75,14 +84,22 @@ pub(crate) fn validate_init(
 ) {
     let mut names: Vec<&str> = maps(regular).map(|(_, c)| c.text("name")).collect();
     for (at, container) in maps(containers) {
-        let path = index(path, at);
-        common(container, &path, around, errors);
-        unique(container, &path, &mut names, errors);
+        let item = index(path, at);
+        common(container, &item, around, errors);
+        if container.has("restartPolicy") {
+            restart_policy(container, &item, errors);
+        } else if !container.lacks("restartPolicyRules") {
+            errors.push(FieldError::required(child(&item, "restartPolicy"), NO_POLICY));
+        }
+        unique(container, &item, &mut names, errors);
+        // Alone in its list as far as ports of the host go.
+        host_ports(std::iter::once((0, container)), path, errors);
+        let path = item;
         if container.text("restartPolicy") == "Always" {
             if let Some(lifecycle) = container.child("lifecycle") {
-                hooks(lifecycle, &child(&path, "lifecycle"), errors);
+                hooks(lifecycle, around, &child(&path, "lifecycle"), errors);
             }
-            probes(container, &path, errors);
+            probes(container, around, &path, errors);
             continue;
         }
         for member in STAYING {
@@ -159,11 +176,9 @@ fn common(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
     if name.is_empty() {
         errors.push(FieldError::required(at, ""));
     } else {
-        each_invalid(dns1123_label_errors(name), &at, name, errors);
+        label(name, &at, errors);
     }
-    if container.text("image").is_empty() {
-        errors.push(FieldError::required(child(path, "image"), ""));
-    }
+    required(container, "image", path, errors);
     match container.text("terminationMessagePolicy") {
         "" => errors.push(FieldError::required(child(path, "terminationMessagePolicy"), "")),
         _ => one_of(container, "terminationMessagePolicy", path, &["File", "FallbackToLogsOnError"], errors),
@@ -179,12 +194,13 @@ fn common(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
     }
     if let Some(requirements) = container.child("resources") {
         let path = child(path, "resources");
-        resources::validate(requirements, &path, errors);
+        resources::validate(requirements, resource_name::of_container, &path, errors);
         resources::validate_claims(requirements, &around.claims, &path, errors);
     }
     resize_policy(container, path, around, errors);
     if let Some(context) = container.child("securityContext") {
-        security_context::validate_container(context, &child(path, "securityContext"), errors);
+        let path = child(path, "securityContext");
+        security_context::validate_container(context, around.host_users, &path, errors);
     }
 }
 
@@ -213,23 +229,56 @@ fn resize_policy(container: &Map<'_>, path: &str, around: &Surroundings<'_>, err
     }
 }
 
-fn hooks(lifecycle: &Map<'_>, path: &str, errors: &mut Errors) {
-    for hook in ["postStart", "preStop"] {
-        if let Some(handler) = lifecycle.child(hook) {
-            probe::handler(handler, &child(path, hook), errors);
+fn restart_policy(container: &Map<'_>, path: &str, errors: &mut Errors) {
+    let rules = container.items("restartPolicyRules");
+    let at = child(path, "restartPolicy");
+    if container.has("restartPolicy") {
+        one_of(container, "restartPolicy", path, &["Always", "Never", "OnFailure"], errors);
+    } else if !rules.is_empty() {
+        errors.push(FieldError::required(at, NO_POLICY));
+    }
+    let path = child(path, "restartPolicyRules");
+    if rules.len() > RESTART_RULES_MAX {
+        errors.push(FieldError::too_many(path.clone(), rules.len(), RESTART_RULES_MAX));
+    }
+    for (at, rule) in maps(rules) {
+        let path = index(&path, at);
+        one_of(rule, "action", &path, &["Restart", "RestartAllContainers"], errors);
+        let at = child(&path, "exitCodes");
+        let Some(codes) = rule.child("exitCodes") else {
+            errors.push(FieldError::required(at, "must be specified"));
+            continue;
+        };
+        one_of(codes, "operator", &at, &["In", "NotIn"], errors);
+        let values = codes.items("values").len();
+        if values > EXIT_CODES_MAX {
+            errors.push(FieldError::too_many(child(&at, "values"), values, EXIT_CODES_MAX));
         }
     }
 }
 
-fn probes(container: &Map<'_>, path: &str, errors: &mut Errors) {
+fn hooks(lifecycle: &Map<'_>, around: &Surroundings<'_>, path: &str, errors: &mut Errors) {
+    for hook in ["postStart", "preStop"] {
+        if let Some(handler) = lifecycle.child(hook) {
+            probe::handler(handler, around.grace, &child(path, hook), errors);
+        }
+    }
+}
+
+fn probes(container: &Map<'_>, around: &Surroundings<'_>, path: &str, errors: &mut Errors) {
     if let Some(liveness) = container.child("livenessProbe") {
-        probe::validate_single_success(liveness, &child(path, "livenessProbe"), errors);
+        probe::validate_single_success(liveness, around.grace, &child(path, "livenessProbe"), errors);
     }
     if let Some(readiness) = container.child("readinessProbe") {
-        probe::validate(readiness, &child(path, "readinessProbe"), errors);
+        let path = child(path, "readinessProbe");
+        probe::validate(readiness, around.grace, &path, errors);
+        if let Some(seconds) = readiness.int("terminationGracePeriodSeconds") {
+            let path = child(&path, "terminationGracePeriodSeconds");
+            errors.push(FieldError::invalid(path, seconds, "must not be set for readinessProbes"));
+        }
     }
     if let Some(startup) = container.child("startupProbe") {
-        probe::validate_single_success(startup, &child(path, "startupProbe"), errors);
+        probe::validate_single_success(startup, around.grace, &child(path, "startupProbe"), errors);
     }
 }
 
@@ -270,9 +319,13 @@ fn ports(container: &Map<'_>, path: &str, errors: &mut Errors) {
 }
 
 /// A port of the host can be taken once.
-fn host_ports(containers: &[Value<'_>], path: &str, errors: &mut Errors) {
+fn host_ports<'v, 'a: 'v>(
+    containers: impl Iterator<Item = (usize, &'v Map<'a>)>,
+    path: &str,
+    errors: &mut Errors,
+) {
     let mut taken: Vec<String> = Vec::new();
-    for (at, container) in maps(containers) {
+    for (at, container) in containers {
         for (i, port) in maps(container.items("ports")) {
             let Some(number) = port.int("hostPort").filter(|n| *n != 0) else { continue };
             let this = format!("{}/{}/{number}", port.text("protocol"), port.text("hostIP"));
@@ -304,18 +357,20 @@ fn environment(container: &Map<'_>, path: &str, errors: &mut Errors) {
 
 fn value_from(from: &Map<'_>, variable: &Map<'_>, path: &str, errors: &mut Errors) {
     let mut sources = 0;
-    for (kind, source) in from.iter().filter(|(_, v)| !v.is_null()) {
+    for kind in ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"] {
+        let Some(source) = from.child(kind) else { continue };
         sources += 1;
-        let (path, Some(source)) = (child(path, kind), source.as_map()) else { continue };
-        if matches!(kind, "configMapKeyRef" | "secretKeyRef") {
-            if source.text("name").is_empty() {
-                errors.push(FieldError::required(child(&path, "name"), ""));
-            }
-            let key = source.text("key");
-            if key.is_empty() {
-                errors.push(FieldError::required(child(&path, "key"), ""));
-            } else {
-                each_invalid(config_map_key_errors(key), &child(&path, "key"), key, errors);
+        let path = child(path, kind);
+        match kind {
+            "fieldRef" => field_selector::object_field(source, true, &path, errors),
+            "resourceFieldRef" => field_selector::resource_field(source, false, &path, errors),
+            "fileKeyRef" => file_key(source, &path, errors),
+            _ => {
+                super::subdomain(source.text("name"), &child(&path, "name"), errors);
+                if required(source, "key", &path, errors) {
+                    let key = source.text("key");
+                    each_invalid(config_map_key_errors(key), &child(&path, "key"), key, errors);
+                }
             }
         }
     }
@@ -326,6 +381,40 @@ fn value_from(from: &Map<'_>, variable: &Map<'_>, path: &str, errors: &mut Error
         errors.push(FieldError::invalid(path, "", "may not be specified when `value` is not empty"));
     } else if sources > 1 {
         errors.push(FieldError::invalid(path, "", "may not have more than one field specified at a time"));
+    }
+}
+
+fn file_key(source: &Map<'_>, path: &str, errors: &mut Errors) {
+    if required(source, "key", path, errors) {
+        let key = source.text("key");
+        each_invalid(environment_variable_name_errors(key), &child(path, "key"), key, errors);
+    }
+    if required(source, "volumeName", path, errors) {
+        label(source.text("volumeName"), &child(path, "volumeName"), errors);
+    }
+    if required(source, "path", path, errors) {
+        volume_source::no_backsteps(source.text("path"), &child(path, "path"), errors);
+    }
+}
+
+/// Files that variables come from are in volumes that the pod makes. Looked at when all else is.
+pub(crate) fn file_volumes(spec: &Map<'_>, path: &str, errors: &mut Errors) {
+    for (path, container) in super::windows::containers(spec, path) {
+        for (at, variable) in maps(container.items("env")) {
+            let Some(file) = variable.child("valueFrom").and_then(|v| v.child("fileKeyRef")) else {
+                continue;
+            };
+            let path = format!("{path}.env[{at}].valueFrom.fileKeyRef.volumeName");
+            let name = file.text("volumeName");
+            match maps(spec.items("volumes")).filter(|(_, v)| v.text("name") == name).last() {
+                None => errors.push(FieldError::not_found(path, name)),
+                Some((_, volume)) if !volume.has("emptyDir") => {
+                    let why = "referenced volume must be of type emptyDir";
+                    errors.push(FieldError::invalid(path, name, why));
+                }
+                Some(_) => {}
+            }
+        }
     }
 }
 
@@ -341,8 +430,11 @@ fn environment_sources(container: &Map<'_>, path: &str, errors: &mut Errors) {
         for kind in ["configMapRef", "secretRef"] {
             let Some(source) = from.child(kind) else { continue };
             sources += 1;
-            if source.text("name").is_empty() {
-                errors.push(FieldError::required(child(&child(&index(&path, at), kind), "name"), ""));
+            let path = child(&index(&path, at), kind);
+            if required(source, "name", &path, errors) {
+                let name = source.text("name");
+                // Prefixes would do: a name that ends in a dash is let through.
+                each_invalid(name_is_dns_subdomain(name, true), &child(&path, "name"), name, errors);
             }
         }
         match sources {
@@ -359,16 +451,6 @@ fn environment_sources(container: &Map<'_>, path: &str, errors: &mut Errors) {
     }
 }
 
-/// A path below a volume: relative, and not out of it.
-fn descending(target: &str, path: &str, errors: &mut Errors) {
-    if target.starts_with('/') {
-        errors.push(FieldError::invalid(path, target, "must be a relative path"));
-    }
-    if target.split('/').any(|step| step == "..") {
-        errors.push(FieldError::invalid(path, target, "must not contain '..'"));
-    }
-}
-
 fn mounts(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &mut Errors) {
     let path = child(path, "volumeMounts");
     let devices: Vec<_> = maps(container.items("volumeDevices")).map(|(_, d)| d).collect();
@@ -379,7 +461,7 @@ fn mounts(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
         if name.is_empty() {
             errors.push(FieldError::required(child(&item, "name"), ""));
         }
-        if !around.volumes.contains(&name) {
+        if !around.volumes.iter().any(|v| v.name == name) {
             errors.push(FieldError::not_found(child(&item, "name"), name));
         }
         if point.is_empty() {
@@ -400,14 +482,49 @@ fn mounts(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
         // The paths of these two name no mount: that is how clients know them.
         let (below, expression) = (mount.text("subPath"), mount.text("subPathExpr"));
         if !below.is_empty() {
-            descending(below, &child(&path, "subPath"), errors);
+            volume_source::descending(below, &child(&path, "subPath"), errors);
         }
         if !expression.is_empty() {
             if !below.is_empty() {
                 let why = "subPathExpr and subPath are mutually exclusive";
                 errors.push(FieldError::invalid(child(&item, "subPathExpr"), expression, why));
             }
-            descending(expression, &child(&path, "subPathExpr"), errors);
+            volume_source::descending(expression, &child(&path, "subPathExpr"), errors);
+        }
+        mount_modes(mount, container, &path, errors);
+    }
+}
+
+/// How a mount sees other mounts. The paths name no mount either.
+fn mount_modes(mount: &Map<'_>, container: &Map<'_>, path: &str, errors: &mut Errors) {
+    let propagation = mount.text("mountPropagation");
+    if mount.has("mountPropagation") {
+        let supported = ["Bidirectional", "HostToContainer", "None"];
+        one_of(mount, "mountPropagation", path, &supported, errors);
+        let privileged = container.child("securityContext").is_some_and(|c| c.flag("privileged"));
+        if propagation == "Bidirectional" && !privileged {
+            let why = "Bidirectional mount propagation is available only to privileged containers";
+            errors.push(FieldError::forbidden(child(path, "mountPropagation"), why));
+        }
+    }
+    if !mount.has("recursiveReadOnly") {
+        return;
+    }
+    match mount.text("recursiveReadOnly") {
+        "Disabled" => {}
+        "Enabled" | "IfPossible" => {
+            let at = child(path, "recursiveReadOnly");
+            if !mount.flag("readOnly") {
+                errors.push(FieldError::forbidden(at.clone(), "may only be specified when readOnly is true"));
+            }
+            if mount.has("mountPropagation") && propagation != "None" {
+                let why = "may only be specified when mountPropagation is None or not specified";
+                errors.push(FieldError::forbidden(at, why));
+            }
+        }
+        _ => {
+            let supported = ["Disabled", "Enabled", "IfPossible"];
+            one_of(mount, "recursiveReadOnly", path, &supported, errors);
         }
     }
 }
@@ -424,8 +541,14 @@ fn devices(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &
         if names.contains(&name) {
             errors.push(FieldError::invalid(child(&path, "name"), name, "must be unique"));
         }
-        if !around.volumes.contains(&name) {
-            errors.push(FieldError::not_found(child(&path, "name"), name));
+        match around.volumes.iter().find(|v| v.name == name) {
+            None => errors.push(FieldError::not_found(child(&path, "name"), name)),
+            Some(volume) if !volume.is_claim => {
+                let why =
+                    "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+                errors.push(FieldError::invalid(child(&path, "name"), name, why));
+            }
+            Some(_) => {}
         }
         if point.is_empty() {
             errors.push(FieldError::required(child(&path, "devicePath"), ""));
@@ -438,6 +561,14 @@ fn devices(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &
             errors.push(FieldError::invalid(child(&path, "devicePath"), point, why));
         } else {
             points.push(point);
+        }
+        if maps(container.items("volumeMounts")).any(|(_, m)| m.text("name") == name) {
+            let why = "must not already exist in volumeMounts";
+            errors.push(FieldError::invalid(child(&path, "name"), name, why));
+        }
+        if maps(container.items("volumeMounts")).any(|(_, m)| m.text("mountPath") == point) {
+            let why = "must not already exist as a path in volumeMounts";
+            errors.push(FieldError::invalid(child(&path, "devicePath"), point, why));
         }
         if !name.is_empty() {
             names.push(name);

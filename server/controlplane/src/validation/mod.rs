@@ -1,6 +1,8 @@
 //! What is wrong with objects of the built-in kinds, in the words of kube-apiserver. A check is here only where it
 //! is exact: what it refuses, kube-apiserver refuses.
 
+pub(crate) mod address;
+pub(crate) mod annotations;
 pub(crate) mod autoscaling;
 pub(crate) mod batch;
 pub(crate) mod certificates;
@@ -11,17 +13,27 @@ pub(crate) mod difference;
 pub(crate) mod endpoint_slice;
 pub(crate) mod endpoints;
 pub(crate) mod event;
+pub(crate) mod field_selector;
+pub(crate) mod gated;
+pub(crate) mod go;
+pub(crate) mod limit_range;
 pub(crate) mod networking;
 pub(crate) mod node;
 pub(crate) mod persistent_volume;
 pub(crate) mod persistent_volume_claim;
 pub(crate) mod placement;
 pub(crate) mod pod;
+pub(crate) mod pod_resize;
+pub(crate) mod pod_resources;
 pub(crate) mod pod_spec;
+pub(crate) mod pod_status;
 pub(crate) mod policy;
 pub(crate) mod probe;
+pub(crate) mod projected;
+pub(crate) mod quota;
 pub(crate) mod rbac;
 pub(crate) mod resource;
+pub(crate) mod resource_name;
 pub(crate) mod resources;
 pub(crate) mod runtime_class;
 pub(crate) mod scheduling;
@@ -31,15 +43,23 @@ pub(crate) mod selector;
 pub(crate) mod service;
 pub(crate) mod storage;
 pub(crate) mod volume;
+pub(crate) mod volume_source;
+pub(crate) mod windows;
 pub(crate) mod workload;
 
 use ringbolt_machinery::{
     field::{FieldError, child},
-    validation::names::percent_errors,
+    validation::names::{
+        dns1123_label_errors, dns1123_subdomain_errors, inclusive_range_error, percent_errors,
+        port_number_errors,
+    },
     value::{Map, Value},
 };
 
 use crate::tree::{Members, is_zero, same};
+
+/// The text about what may not be below zero.
+pub(crate) const NEGATIVE: &str = "must be greater than or equal to 0";
 
 /// What validation found so far.
 pub(crate) type Errors = Vec<FieldError>;
@@ -49,10 +69,67 @@ pub(crate) fn each_invalid(messages: Vec<String>, path: &str, value: &str, error
     errors.extend(messages.into_iter().map(|message| FieldError::invalid(path, value, message)));
 }
 
+/// A member that must be there and not be empty; answers whether it is.
+pub(crate) fn required(map: &Map<'_>, key: &str, path: &str, errors: &mut Errors) -> bool {
+    let there = !map.lacks(key);
+    if !there {
+        errors.push(FieldError::required(child(path, key), ""));
+    }
+    there
+}
+
+/// A DNS label.
+pub(crate) fn label(name: &str, path: &str, errors: &mut Errors) {
+    each_invalid(dns1123_label_errors(name), path, name, errors);
+}
+
+/// A DNS subdomain.
+pub(crate) fn subdomain(name: &str, path: &str, errors: &mut Errors) {
+    each_invalid(dns1123_subdomain_errors(name), path, name, errors);
+}
+
+/// A number of a port.
+pub(crate) fn port_number(number: i64, path: &str, errors: &mut Errors) {
+    errors.extend(port_number_errors(number).into_iter().map(|why| FieldError::invalid(path, number, why)));
+}
+
+/// The name of a CSI driver.
+pub(crate) fn csi_driver_name(name: &str, path: &str, errors: &mut Errors) {
+    if name.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    if name.len() > 63 {
+        errors.push(FieldError::too_long(path, 63));
+    }
+    each_invalid(dns1123_subdomain_errors(&name.to_lowercase()), path, name, errors);
+}
+
+/// The number of a user or group.
+pub(crate) fn id(value: Option<&Value<'_>>, path: String, errors: &mut Errors) {
+    const MAX: i64 = i32::MAX as i64;
+    if let Some(id) = value.and_then(Value::as_i64).filter(|id| !(0..=MAX).contains(id)) {
+        errors.push(FieldError::invalid(path, id, inclusive_range_error(0, MAX)));
+    }
+}
+
+/// Maps of a list with their places.
+pub(crate) fn maps<'v, 'a>(list: &'v [Value<'a>]) -> impl Iterator<Item = (usize, &'v Map<'a>)> {
+    list.iter().enumerate().filter_map(|(at, item)| Some((at, item.as_map()?)))
+}
+
+/// Entries of a map whose values are text, by key: errors that come from maps are in that order.
+pub(crate) fn sorted<'a>(map: Option<&Map<'a>>) -> Vec<(&'a str, &'a str)> {
+    let mut entries: Vec<_> =
+        map.map(|m| m.iter().map(|(k, v)| (k, v.as_str().unwrap_or(""))).collect()).unwrap_or_default();
+    entries.sort_unstable();
+    entries
+}
+
 /// An integer that must not be negative.
 pub(crate) fn non_negative(map: &Map<'_>, key: &str, path: &str, errors: &mut Errors) {
     if let Some(n) = map.int(key).filter(|n| *n < 0) {
-        errors.push(FieldError::invalid(child(path, key), n, "must be greater than or equal to 0"));
+        errors.push(FieldError::invalid(child(path, key), n, NEGATIVE));
     }
 }
 
@@ -83,12 +160,37 @@ pub(crate) fn immutable(new: &Map<'_>, old: &Map<'_>, key: &str, path: &str, err
     errors.push(FieldError::invalid(child(path, key), &shown, "field is immutable"));
 }
 
+/// A member of a spec of a kind that must not change, compared as Go compares it: an empty structure is not none.
+pub(crate) fn immutable_in(
+    kind: Kind,
+    new: &Map<'_>,
+    old: &Map<'_>,
+    key: &str,
+    path: &str,
+    errors: &mut Errors,
+) {
+    let (now, was) = (new.get(key), old.get(key));
+    if !crate::semantic::field_equal(kind, &["spec", key], now, was) {
+        let nothing = if was.is_some_and(|v| v.as_str().is_some()) { Value::String("") } else { Value::Null };
+        let shown = now.cloned().unwrap_or(nothing);
+        errors.push(FieldError::invalid(child(path, key), &shown, "field is immutable"));
+    }
+}
+
+/// Whether two specs of a kind mean the same.
+pub(crate) fn same_spec(kind: Kind, a: &Value<'_>, b: &Value<'_>) -> bool {
+    crate::semantic::field_equal(kind, &["spec"], Some(a), Some(b))
+}
+
+/// Group, version and name of a kind.
+pub(crate) type Kind = (&'static str, &'static str, &'static str);
+
 /// A count or a percentage.
 pub(crate) fn positive_int_or_percent(value: &Value<'_>, path: &str, errors: &mut Errors) {
     match value {
         Value::String(text) => each_invalid(percent_errors(text), path, text, errors),
         Value::Int(n) if *n < 0 => {
-            errors.push(FieldError::invalid(path, *n, "must be greater than or equal to 0"));
+            errors.push(FieldError::invalid(path, *n, NEGATIVE));
         }
         _ => {}
     }

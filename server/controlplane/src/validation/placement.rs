@@ -10,15 +10,11 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-use super::{Errors, each_invalid, one_of};
+use super::{Errors, each_invalid, maps, one_of};
 use crate::tree::Members;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
-
-fn maps<'v, 'a>(list: &'v [Value<'a>]) -> impl Iterator<Item = (usize, &'v Map<'a>)> {
-    list.iter().enumerate().filter_map(|(at, item)| Some((at, item.as_map()?)))
-}
 
 /// A pod's affinity.
 pub(crate) fn affinity(affinity: &Map<'_>, path: &str, errors: &mut Errors) {
@@ -141,6 +137,7 @@ fn pod_term(term: &Map<'_>, path: &str, errors: &mut Errors) {
         let name = namespace.as_str().unwrap_or("");
         each_invalid(name_is_dns_label(name, false), &child(path, "namespace"), name, errors);
     }
+    label_keys(term, path, errors);
     let key = term.text("topologyKey");
     if key.is_empty() {
         errors.push(FieldError::required(child(path, "topologyKey"), "can not be empty"));
@@ -224,8 +221,49 @@ pub(crate) fn spread(list: &[Value<'_>], path: &str, errors: &mut Errors) {
                 one_of(constraint, member, &item, &["Honor", "Ignore"], errors);
             }
         }
+        label_keys(constraint, &item, errors);
         errors
             .extend(validate_label_selector(constraint.get("labelSelector"), &child(&item, "labelSelector")));
+    }
+}
+
+/// Keys whose values a pod's own labels give. An error about one that the selector names as well has its place in
+/// the list right after the holder's path.
+fn label_keys(holder: &Map<'_>, path: &str, errors: &mut Errors) {
+    let keys = |member: &str| -> Vec<&str> {
+        holder.items(member).iter().map(|k| k.as_str().unwrap_or("")).collect()
+    };
+    let (matching, others) = (keys("matchLabelKeys"), keys("mismatchLabelKeys"));
+    let selector = holder.child("labelSelector");
+    for (member, keys) in [("matchLabelKeys", &matching), ("mismatchLabelKeys", &others)] {
+        let path = child(path, member);
+        if keys.is_empty() {
+            continue;
+        }
+        if selector.is_none() {
+            errors.push(FieldError::forbidden(path, "must not be specified when labelSelector is not set"));
+            continue;
+        }
+        for (at, key) in keys.iter().enumerate() {
+            errors.extend(validate_label_name(key, &index(&path, at)));
+        }
+    }
+    if let Some(selector) = selector {
+        let mut named: Vec<&str> =
+            selector.child("matchLabels").map(|m| m.iter().map(|(k, _)| k).collect()).unwrap_or_default();
+        for (_, expression) in maps(selector.items("matchExpressions")) {
+            let key = expression.text("key");
+            let at = matching.iter().rposition(|k| *k == key);
+            if let Some(at) = at.filter(|_| named.contains(&key)) {
+                let why = "exists in both matchLabelKeys and labelSelector";
+                errors.push(FieldError::invalid(index(path, at), key, why));
+            }
+            named.push(key);
+        }
+    }
+    for (at, key) in matching.iter().enumerate().filter(|(_, k)| others.contains(k)) {
+        let why = "exists in both matchLabelKeys and mismatchLabelKeys";
+        errors.push(FieldError::invalid(index(&child(path, "matchLabelKeys"), at), *key, why));
     }
 }
 

@@ -6,15 +6,17 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-use super::{Errors, container, difference::difference, pod_spec, with_map};
+use super::{
+    Errors, annotations, container, difference::difference, gated, maps, non_negative, pod_spec, required,
+    with_map,
+};
 use crate::tree::{Members, same};
 
 const FORBIDDEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
-        pod_spec::validate(spec, None, "spec", errors);
-        only_for_pods(spec, errors);
+        metadata_and_spec(object, spec, errors);
         if !spec.lacks("ephemeralContainers") {
             errors.push(FieldError::forbidden("spec.ephemeralContainers", "cannot be set on create"));
         }
@@ -22,29 +24,71 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
             let why = "cannot be set until all schedulingGates have been cleared";
             errors.push(FieldError::forbidden("spec.nodeName", why));
         }
+        annotations::match_fields(object, spec, "spec", errors);
     });
 }
 
-pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
-    if part != Part::Main {
-        return;
+fn metadata_and_spec(object: &Value<'_>, spec: &Map<'_>, errors: &mut Errors) {
+    let name = object.str_at(&["metadata", "name"]).unwrap_or("");
+    annotations::validate(object, spec, "metadata.annotations", errors);
+    pod_spec::validate(spec, name, None, "spec", errors);
+    if spec.text("serviceAccountName").is_empty() {
+        for (at, volume) in maps(spec.items("volumes")) {
+            let sources = volume.child("projected").map(|p| p.items("sources")).unwrap_or_default();
+            for (i, _) in maps(sources).filter(|(_, s)| s.has("serviceAccountToken")) {
+                let path = format!("spec.volumes[{at}].projected.sources[{i}].serviceAccountToken");
+                let why = "must not be specified when serviceAccountName is not set";
+                errors.push(FieldError::forbidden(path, why));
+            }
+        }
     }
+    non_negative(spec, "terminationGracePeriodSeconds", "spec", errors);
+    only_for_pods(spec, errors);
+}
+
+pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
     let (Some(new), Some(was)) =
         (object.path(&["spec"]).and_then(Value::as_map), old.path(&["spec"]).and_then(Value::as_map))
     else {
         return;
     };
-    pod_spec::validate(new, None, "spec", errors);
-    only_for_pods(new, errors);
+    match part {
+        Part::Main => update(object, old, new, was, errors),
+        Part::Status => super::pod_status::validate_update(object, old, errors),
+        Part::Other("ephemeralcontainers") => {
+            metadata_and_spec(object, new, errors);
+            annotations::validate_update(object, old, new, errors);
+            only_more_ephemeral(new, was, errors);
+        }
+        Part::Other("resize") => {
+            metadata_and_spec(object, new, errors);
+            super::pod_resize::validate(object, old, new, was, errors);
+        }
+        Part::Other(_) => {}
+    }
+}
+
+fn update(object: &Value<'_>, old: &Value<'_>, new: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
+    metadata_and_spec(object, new, errors);
+    annotations::validate_update(object, old, new, errors);
     for list in ["containers", "initContainers"] {
-        let (given, before) = (new.items(list).len(), was.items(list).len());
-        if given != before {
-            let path = child("spec", list);
+        let path = child("spec", list);
+        if new.items(list).len() != was.items(list).len() {
             errors.push(FieldError::forbidden(path, "pod updates may not add or remove containers"));
             return;
         }
+        for (at, container) in maps(new.items(list)) {
+            let path = index(&path, at);
+            required(container, "image", &path, errors);
+            container::only_for_pod(container, &path, errors);
+        }
     }
     match (new.int("activeDeadlineSeconds"), was.int("activeDeadlineSeconds")) {
+        (Some(now), _) if !(0..=i64::from(i32::MAX)).contains(&now) => {
+            let why = ringbolt_machinery::validation::names::inclusive_range_error(0, i64::from(i32::MAX));
+            errors.push(FieldError::invalid("spec.activeDeadlineSeconds", now, why));
+            return;
+        }
         (Some(now), Some(before)) if now > before => {
             let why = "must be less than or equal to previous value";
             errors.push(FieldError::invalid("spec.activeDeadlineSeconds", now, why));
@@ -58,10 +102,36 @@ pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, e
     }
     only_more_tolerations(new, was, errors);
     only_fewer_gates(new, was, errors);
+    // While scheduling is gated, what decides on a node may be narrowed.
+    if !was.lacks("schedulingGates") {
+        gated::node_selector(new, was, errors);
+        gated::node_affinity(new, was, errors);
+    }
     let restored = restore_mutable(new, was);
     let (restored, was) = (Value::Map(restored), Value::Map(was.clone()));
-    if !same(Some(&restored), Some(&was)) {
+    if !super::same_spec(("", "v1", "Pod"), &restored, &was) {
         errors.push(FieldError::forbidden("spec", format!("{FORBIDDEN}{}", difference(&was, &restored))));
+    }
+}
+
+/// Ephemeral containers stay and stay the same.
+fn only_more_ephemeral(new: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
+    for old in was.items("ephemeralContainers") {
+        let name = old.str_at(&["name"]).unwrap_or("");
+        let now = new.items("ephemeralContainers").iter().rfind(|c| c.str_at(&["name"]) == Some(name));
+        let name = ringbolt_machinery::field::quote(name);
+        match now {
+            None => {
+                let why = format!("existing ephemeral containers {name} may not be removed\n");
+                errors.push(FieldError::forbidden("spec.ephemeralContainers", why));
+            }
+            Some(now) if !same(Some(now), Some(old)) => {
+                let what = difference(old, now);
+                let why = format!("existing ephemeral containers {name} may not be changed{what}");
+                errors.push(FieldError::forbidden("spec.ephemeralContainers", why));
+            }
+            Some(_) => {}
+        }
     }
 }
 
@@ -75,6 +145,7 @@ fn only_more_tolerations(new: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
             return;
         }
     }
+    super::placement::tolerations(new.items("tolerations"), "spec.tolerations", errors);
 }
 
 /// A toleration without its time.
@@ -87,15 +158,20 @@ fn untimed<'a>(toleration: &Value<'a>) -> Value<'a> {
 }
 
 fn only_fewer_gates(new: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
-    let names = |m: &Map<'_>| -> Vec<String> {
-        m.items("schedulingGates").iter().map(|g| g.str_at(&["name"]).unwrap_or("").to_owned()).collect()
-    };
-    let (before, mut added) = (names(was), names(new));
-    added.retain(|g| !before.contains(g));
-    if !added.is_empty() {
-        added.sort();
-        let why = format!("only deletion is allowed, but found new scheduling gates '{}'", added.join(","));
-        errors.push(FieldError::forbidden("spec.schedulingGates", why));
+    let before: Vec<&str> = was.items("schedulingGates").iter().filter_map(|g| g.str_at(&["name"])).collect();
+    let mut added: Vec<(&str, usize)> = Vec::new();
+    for (at, gate) in maps(new.items("schedulingGates")) {
+        let name = gate.text("name");
+        if !before.contains(&name) {
+            // The last of a name stands for all.
+            added.retain(|(n, _)| *n != name);
+            added.push((name, at));
+        }
+    }
+    added.sort_unstable();
+    for (name, at) in added {
+        let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+        errors.push(FieldError::forbidden(format!("spec.schedulingGates[{at}].name"), why));
     }
 }
 
@@ -122,7 +198,12 @@ fn restore_mutable<'a>(new: &Map<'a>, was: &Map<'a>) -> Map<'a> {
         let before = was.child("affinity").and_then(|a| a.get("nodeAffinity")).cloned();
         match spec.child_mut("affinity") {
             Some(affinity) => affinity.put("nodeAffinity", before),
-            None => spec.put("affinity", was.get("affinity").cloned()),
+            None if before.is_some() => {
+                let mut affinity = Map::new_in(spec.arena());
+                affinity.put("nodeAffinity", before);
+                spec.insert("affinity", Value::Map(affinity));
+            }
+            None => {}
         }
     }
     spec

@@ -13,8 +13,8 @@ use crate::tree::Members;
 const HANDLERS: [&str; 5] = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
 
 /// A probe; `liveness` ones (and startup probes) need exactly one success.
-pub(crate) fn validate(probe: &Map<'_>, path: &str, errors: &mut Errors) {
-    handler(probe, path, errors);
+pub(crate) fn validate(probe: &Map<'_>, grace: Option<i64>, path: &str, errors: &mut Errors) {
+    handler(probe, grace, path, errors);
     for member in
         ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
     {
@@ -30,16 +30,16 @@ pub(crate) fn validate(probe: &Map<'_>, path: &str, errors: &mut Errors) {
 }
 
 /// A liveness or startup probe.
-pub(crate) fn validate_single_success(probe: &Map<'_>, path: &str, errors: &mut Errors) {
-    validate(probe, path, errors);
+pub(crate) fn validate_single_success(probe: &Map<'_>, grace: Option<i64>, path: &str, errors: &mut Errors) {
+    validate(probe, grace, path, errors);
     let successes = probe.int("successThreshold").unwrap_or(0);
     if successes != 1 {
         errors.push(FieldError::invalid(child(path, "successThreshold"), successes, "must be 1"));
     }
 }
 
-/// The handler of a probe or hook.
-pub(crate) fn handler(handler: &Map<'_>, path: &str, errors: &mut Errors) {
+/// The handler of a probe or hook of a pod with `grace` seconds to end.
+pub(crate) fn handler(handler: &Map<'_>, grace: Option<i64>, path: &str, errors: &mut Errors) {
     let mut found = 0;
     for kind in HANDLERS {
         if !handler.has(kind) {
@@ -60,6 +60,14 @@ pub(crate) fn handler(handler: &Map<'_>, path: &str, errors: &mut Errors) {
             "httpGet" => http_get(map, &path, errors),
             "tcpSocket" => port(map.get("port"), &child(&path, "port"), errors),
             "grpc" => port(map.get("port"), &child(&path, "port"), errors),
+            "sleep" => {
+                let seconds = map.int("seconds").unwrap_or(0);
+                if let Some(grace) = grace.filter(|grace| seconds < 0 || seconds > *grace) {
+                    let why =
+                        format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
+                    errors.push(FieldError::invalid(path, seconds, why));
+                }
+            }
             _ => {}
         }
     }

@@ -1,65 +1,68 @@
-//! Resource requirements of containers.
+//! Resource requirements of containers and pods.
 
 use ringbolt_machinery::{
     field::{FieldError, child, index, key},
     value::{Map, Value},
 };
 
-use super::Errors;
+use super::{Errors, label, resource_name, sorted};
 use crate::{quantity, tree::Members};
 
-/// Requests and limits: nothing negative, no request above its limit, equal where a resource cannot be overcommitted.
-pub(crate) fn validate(resources: &Map<'_>, path: &str, errors: &mut Errors) {
+/// Requests and limits: names and amounts that can be, no request above its limit, equal where a resource cannot
+/// be overcommitted. `name` checks the names.
+pub(crate) fn validate(
+    resources: &Map<'_>,
+    name_of: fn(&str, &str, &mut Errors),
+    path: &str,
+    errors: &mut Errors,
+) {
     let amount = |list: &str, name: &str| {
         resources.child(list).and_then(|m| m.get(name)).and_then(Value::as_str).and_then(quantity::parse)
     };
-    for (name, text) in sorted(resources, "limits") {
-        let at = key(&child(path, "limits"), name);
-        negative(text, &at, errors);
+    let (mut computes, mut pages) = (false, false);
+    let limits = child(path, "limits");
+    for (name, text) in sorted(resources.child("limits")) {
+        let at = key(&limits, name);
+        name_of(name, &at, errors);
+        resource_name::amount(name, text, &at, errors);
+        resource_name::whole_pages(name, text, &at, errors);
+        computes |= matches!(name, "cpu" | "memory");
+        pages |= resource_name::is_huge_page(name);
     }
-    for (name, text) in sorted(resources, "requests") {
-        let at = key(&child(path, "requests"), name);
-        negative(text, &at, errors);
-        let (Some(request), Some(limit)) = (amount("requests", name), amount("limits", name)) else {
-            continue;
-        };
-        let path = child(path, "requests");
+    let requests = child(path, "requests");
+    for (name, text) in sorted(resources.child("requests")) {
+        let at = key(&requests, name);
+        name_of(name, &at, errors);
+        resource_name::amount(name, text, &at, errors);
         let shown = resources.child("limits").map_or("", |l| l.text(name));
-        if request != limit && !may_overcommit(name) {
-            let why = format!("must be equal to {name} limit of {shown}");
-            errors.push(FieldError::invalid(path, text, why));
-        } else if request > limit {
-            let why = format!("must be less than or equal to {name} limit of {shown}");
-            errors.push(FieldError::invalid(path, text, why));
+        match (amount("requests", name), amount("limits", name)) {
+            (Some(request), Some(limit)) if request != limit && !resource_name::may_overcommit(name) => {
+                let why = format!("must be equal to {name} limit of {shown}");
+                errors.push(FieldError::invalid(requests.clone(), text, why));
+            }
+            (Some(request), Some(limit)) if request > limit => {
+                let why = format!("must be less than or equal to {name} limit of {shown}");
+                errors.push(FieldError::invalid(requests.clone(), text, why));
+            }
+            (Some(_), None) if !resource_name::may_overcommit(name) => {
+                let why = "Limit must be set for non overcommitable resources";
+                errors.push(FieldError::required(limits.clone(), why));
+            }
+            _ => {}
         }
+        resource_name::whole_pages(name, text, &at, errors);
+        computes |= matches!(name, "cpu" | "memory");
+        pages |= resource_name::is_huge_page(name);
     }
-}
-
-fn negative(text: &str, path: &str, errors: &mut Errors) {
-    if quantity::parse(text).is_some_and(|q| q.sign() < 0) {
-        errors.push(FieldError::invalid(path, text, "must be greater than or equal to 0"));
+    if pages && !computes {
+        errors.push(FieldError::forbidden(path, "HugePages require cpu or memory"));
     }
-}
-
-/// Native resources but huge pages may be requested below their limit.
-fn may_overcommit(name: &str) -> bool {
-    let native = !name.contains('/') || name.contains("kubernetes.io/");
-    native && !name.starts_with("hugepages-")
-}
-
-fn sorted<'a>(resources: &Map<'a>, list: &str) -> Vec<(&'a str, &'a str)> {
-    let mut entries: Vec<_> = resources
-        .child(list)
-        .map(|m| m.iter().map(|(k, v)| (k, v.as_str().unwrap_or(""))).collect())
-        .unwrap_or_default();
-    entries.sort_unstable();
-    entries
 }
 
 /// The claims that a container takes part in are claims of its pod.
 pub(crate) fn validate_claims(resources: &Map<'_>, claims: &[&str], path: &str, errors: &mut Errors) {
     let path = child(path, "claims");
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
     for (at, claim) in resources.items("claims").iter().filter_map(Value::as_map).enumerate() {
         let (name, request) = (claim.text("name"), claim.text("request"));
         let path = index(&path, at);
@@ -67,22 +70,34 @@ pub(crate) fn validate_claims(resources: &Map<'_>, claims: &[&str], path: &str, 
             errors.push(FieldError::required(path, ""));
             continue;
         }
-        if seen.contains(&(name, request)) {
+        if seen.iter().any(|s| s == name) {
             errors.push(FieldError::duplicate(path.clone(), name));
-        }
-        seen.push((name, request));
-        if !claims.contains(&name) {
-            let known = match claims {
-                [] => "which is empty".to_owned(),
-                _ => {
-                    let mut sorted = claims.to_vec();
-                    sorted.sort_unstable();
-                    sorted.join(", ")
+        } else {
+            let mut whole = name.to_owned();
+            if !request.is_empty() {
+                label(request, &child(&path, "request"), errors);
+                whole = format!("{name}/{request}");
+            }
+            if seen.contains(&whole) {
+                errors.push(FieldError::duplicate(path.clone(), whole.as_str()));
+            } else if request.is_empty() {
+                let parts = seen.iter().filter(|s| s.split_once('/').is_some_and(|(n, _)| n == name));
+                for _ in parts {
+                    errors.push(FieldError::duplicate(path.clone(), name));
                 }
-            };
-            let joint = if claims.is_empty() { " " } else { ": " };
+            }
+            seen.push(whole);
+        }
+        if !claims.contains(&name) {
             let mut error = FieldError::not_found(path, name);
-            error.detail = format!("must be one of the names in pod.spec.resourceClaims{joint}{known}");
+            let mut known = claims.to_vec();
+            known.sort_unstable();
+            known.dedup();
+            let known = match claims {
+                [] => " which is empty".to_owned(),
+                _ => format!(": {}", known.join(", ")),
+            };
+            error.detail = format!("must be one of the names in pod.spec.resourceClaims{known}");
             errors.push(error);
         }
     }

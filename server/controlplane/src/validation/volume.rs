@@ -2,112 +2,65 @@
 
 use ringbolt_machinery::{
     field::{FieldError, child, index},
-    validation::names::dns1123_label_errors,
-    value::{Map, Value},
+    validation::names::name_is_dns_subdomain,
+    value::Value,
 };
 
-use super::{Errors, each_invalid};
+use super::{Errors, label, maps, volume_source, volume_source::Owner};
 use crate::tree::Members;
 
-/// Members whose absence is an error in a source of their kind, with the path below the volume.
-const REQUIRED: &[(&str, &str)] = &[
-    ("secret", "secretName"),
-    ("configMap", "name"),
-    ("persistentVolumeClaim", "claimName"),
-    ("hostPath", "path"),
-    ("nfs", "server"),
-    ("nfs", "path"),
-    ("iscsi", "targetPortal"),
-    ("iscsi", "iqn"),
-    ("glusterfs", "endpoints"),
-    ("glusterfs", "path"),
-    ("csi", "driver"),
-    ("gitRepo", "repository"),
-    ("gcePersistentDisk", "pdName"),
-    ("awsElasticBlockStore", "volumeID"),
-    ("rbd", "image"),
-    ("cinder", "volumeID"),
-    ("flexVolume", "driver"),
-    ("azureFile", "secretName"),
-    ("azureFile", "shareName"),
-    ("vsphereVolume", "volumePath"),
-];
+/// What a volume is made of, as far as others ask.
+#[derive(Clone, Copy)]
+pub(crate) struct Volume<'a> {
+    pub(crate) name: &'a str,
+    /// Whether it is a claim, of the pod or made for it: only those can be block devices.
+    pub(crate) is_claim: bool,
+}
 
-/// The volumes of a pod; answers with the names of those that are in order.
-pub(crate) fn validate<'a>(volumes: &[Value<'a>], path: &str, errors: &mut Errors) -> Vec<&'a str> {
-    let mut names: Vec<&'a str> = Vec::new();
-    for (at, volume) in volumes.iter().enumerate() {
+/// The volumes of a pod of a name (empty for templates); answers with those that are in order.
+pub(crate) fn validate<'a>(
+    volumes: &[Value<'a>],
+    pod: &str,
+    path: &str,
+    errors: &mut Errors,
+) -> Vec<Volume<'a>> {
+    let claims: Vec<String> = maps(volumes)
+        .filter(|(_, v)| !pod.is_empty() && v.has("ephemeral"))
+        .map(|(_, v)| format!("{pod}-{}", v.text("name")))
+        .collect();
+    let mut sound: Vec<Volume<'a>> = Vec::new();
+    for (at, volume) in maps(volumes) {
         let path = index(path, at);
-        let Some(volume) = volume.as_map() else { continue };
         let before = errors.len();
-        source(volume, &path, errors);
         let (name, at) = (volume.text("name"), child(&path, "name"));
+        volume_source::validate(volume, Owner::Pod(name), false, &path, errors);
+        if !pod.is_empty() && !name.is_empty() && volume.has("ephemeral") {
+            let claim = format!("{pod}-{name}");
+            for why in name_is_dns_subdomain(&claim, false) {
+                let why = format!("PVC name {}: {why}", ringbolt_machinery::field::quote(&claim));
+                errors.push(FieldError::invalid(at.clone(), name, why));
+            }
+        }
         if name.is_empty() {
             errors.push(FieldError::required(at.clone(), ""));
         } else {
-            each_invalid(dns1123_label_errors(name), &at, name, errors);
+            label(name, &at, errors);
         }
-        if names.contains(&name) {
+        if sound.iter().any(|v| v.name == name) {
             errors.push(FieldError::duplicate(at, name));
         }
         if errors.len() == before {
-            names.push(name);
+            sound.push(Volume {
+                name,
+                is_claim: volume.has("persistentVolumeClaim") || volume.has("ephemeral"),
+            });
+        }
+        if let Some(claim) = volume.child("persistentVolumeClaim").map(|c| c.text("claimName"))
+            && claims.iter().any(|c| c == claim)
+        {
+            let why = "must not reference a PVC that gets created for an ephemeral volume";
+            errors.push(FieldError::invalid(child(&path, "persistentVolumeClaim.claimName"), claim, why));
         }
     }
-    names
-}
-
-/// Kinds of sources in the order they are looked at, with the name that errors about a second one give them.
-const KINDS: &[(&str, &str)] = &[
-    ("emptyDir", "emptyDir"),
-    ("hostPath", "hostPath"),
-    ("gitRepo", "gitRepo"),
-    ("gcePersistentDisk", "gcePersistentDisk"),
-    ("awsElasticBlockStore", "awsElasticBlockStore"),
-    ("secret", "secret"),
-    ("nfs", "nfs"),
-    ("iscsi", "iscsi"),
-    ("glusterfs", "glusterfs"),
-    ("flocker", "flocker"),
-    ("persistentVolumeClaim", "persistentVolumeClaim"),
-    ("rbd", "rbd"),
-    ("cinder", "cinder"),
-    ("cephfs", "cephFS"),
-    ("quobyte", "quobyte"),
-    ("downwardAPI", "downwarAPI"),
-    ("fc", "fc"),
-    ("flexVolume", "flexVolume"),
-    ("configMap", "configMap"),
-    ("azureFile", "azureFile"),
-    ("vsphereVolume", "vsphereVolume"),
-    ("photonPersistentDisk", "photonPersistentDisk"),
-    ("portworxVolume", "portworxVolume"),
-    ("azureDisk", "azureDisk"),
-    ("storageos", "storageos"),
-    ("projected", "projected"),
-    ("scaleIO", "scaleIO"),
-    ("csi", "csi"),
-    ("ephemeral", "ephemeral"),
-    ("image", "image"),
-];
-
-fn source(volume: &Map<'_>, path: &str, errors: &mut Errors) {
-    let mut found = 0;
-    for (kind, shown) in KINDS {
-        let Some(source) = volume.child(kind) else { continue };
-        found += 1;
-        if found > 1 {
-            errors.push(FieldError::forbidden(child(path, shown), "may not specify more than 1 volume type"));
-            continue;
-        }
-        let path = child(path, kind);
-        for (_, member) in REQUIRED.iter().filter(|(k, _)| k == kind) {
-            if source.lacks(member) {
-                errors.push(FieldError::required(child(&path, member), ""));
-            }
-        }
-    }
-    if found == 0 {
-        errors.push(FieldError::required(path, "must specify a volume type"));
-    }
+    sound
 }
