@@ -176,3 +176,39 @@ fn a_folder_has_one_owner_and_says_who() {
     holder.kill().unwrap();
     holder.wait().unwrap();
 }
+
+#[test]
+fn two_handles_work_at_once() {
+    for open in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("left.unfinished"), "x").unwrap();
+        let mut disk = open(folder.path()).unwrap();
+        fs::write(folder.path().join("making.unfinished"), "x").unwrap();
+        let mut other = disk.another().unwrap();
+        assert!(!folder.path().join("left.unfinished").exists());
+        assert!(folder.path().join("making.unfinished").exists(), "it may be the first handle's work");
+        let file = disk.create("a", 1 << 20).unwrap();
+        let making = std::thread::spawn(move || {
+            for n in 0..8 {
+                let file = other.create(&format!("b{n}"), 1 << 20).unwrap();
+                other.write_at(file, 4096, &pattern(n, 4096)).unwrap();
+                other.flush(file).unwrap();
+                other.close(file);
+            }
+        });
+        for n in 0..200 {
+            disk.write_at(file, n * 4096, &pattern(n as usize, 4096)).unwrap();
+            disk.flush(file).unwrap();
+        }
+        making.join().unwrap();
+        let mut names: Vec<_> = disk.list().unwrap().into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        assert_eq!(names, ["a", "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"]);
+        let mut read = vec![0; 4096];
+        let made = disk.open("b5").unwrap();
+        disk.read_at(made, 4096, &mut read).unwrap();
+        assert_eq!(read, pattern(5, 4096));
+        disk.read_at(file, 199 * 4096, &mut read).unwrap();
+        assert_eq!(read, pattern(199, 4096));
+    }
+}

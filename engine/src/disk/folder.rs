@@ -52,9 +52,7 @@ impl RingDisk {
 
     fn new(path: PathBuf, buffered: bool) -> io::Result<RingDisk> {
         fs::create_dir_all(&path)?;
-        let folder = File::open(&path)?;
-        let disk =
-            RingDisk { path, folder, ring: DiskRing::new()?, files: Vec::new(), bounce: None, buffered };
+        let disk = Self::of(path, buffered)?;
         // What a crash left half made was never there.
         for entry in fs::read_dir(&disk.path)? {
             let name = entry?.file_name();
@@ -63,6 +61,18 @@ impl RingDisk {
             }
         }
         Ok(disk)
+    }
+
+    fn of(path: PathBuf, buffered: bool) -> io::Result<RingDisk> {
+        let folder = File::open(&path)?;
+        Ok(RingDisk { path, folder, ring: DiskRing::new()?, files: Vec::new(), bounce: None, buffered })
+    }
+
+    /// A second handle to the folder, with a ring and open files of its own, for another thread at the same time. The
+    /// two must not make the same file at once.
+    pub fn another(&self) -> io::Result<RingDisk> {
+        // What is unfinished now may be in the making.
+        Self::of(self.path.clone(), self.buffered)
     }
 
     /// Names and sizes of all files, in no order.

@@ -44,6 +44,9 @@ impl Disk for JournalDisk {
     fn free(&mut self) -> Option<u64> {
         self.0.free()
     }
+    fn another(&mut self) -> io::Result<Option<Box<dyn Disk>>> {
+        Ok(Some(Box::new(JournalDisk(self.0.another()?))))
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +69,12 @@ mod tests {
         assert_eq!((read[0], read[BLOCK]), (0, 7));
         assert_eq!(disk.size(file).unwrap(), 2 * BLOCK as u64);
         assert!(disk.free().is_some());
+        let mut other = disk.another().unwrap().expect("another handle");
+        let own = other.open("b").unwrap();
+        other.write_at(own, 0, &[8; BLOCK]).unwrap();
+        other.flush(own).unwrap();
+        disk.read_at(file, 0, &mut read).unwrap();
+        assert_eq!((read[0], read[BLOCK]), (8, 7));
         disk.remove("b").unwrap();
         assert!(disk.list().unwrap().is_empty());
     }
