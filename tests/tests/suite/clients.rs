@@ -101,7 +101,7 @@ fn client_go() {
 fn kubectl_1_37() {
     let Some(programs) = programs() else { return };
     let mut cluster = Cluster::start("kubectl-1.37");
-    session::run(&programs.join("kubectl"), &mut cluster, "session-a");
+    session::run(&programs.join("kubectl"), &mut cluster, &format!("a-{}", std::process::id()));
 }
 
 #[test]
@@ -117,5 +117,12 @@ fn kubectl_1_32() {
         note(&format!("the machine's kubectl is {version}, not 1.32; the session runs with it"));
     }
     let mut cluster = Cluster::start("kubectl-1.32");
-    session::run(Path::new("kubectl"), &mut cluster, "session-b");
+    session::run(Path::new("kubectl"), &mut cluster, &format!("b-{}", std::process::id()));
+}
+
+#[test]
+fn kubectl_tables() {
+    let program = programs().map(|p| p.join("kubectl"));
+    let cluster = Cluster::start("kubectl-tables");
+    session::tables(program.as_deref().unwrap_or(Path::new("kubectl")), &cluster, &format!("t-{}", std::process::id()));
 }

@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// How long one command may take.
+/// How long one request may take, and one command altogether, in seconds.
 const PATIENCE: &str = "30s";
+const LIMIT_S: &str = "60";
 
 /// A kubectl against one cluster and namespace.
 pub(super) struct Kubectl {
@@ -20,8 +21,11 @@ impl Kubectl {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
+        // A kubectl that waits for what does not come must not hold the test for ever.
+        let mut command = Command::new("timeout");
         command
+            .arg(LIMIT_S)
+            .arg(&self.program)
             .env("HOME", &self.home)
             .env("KUBECONFIG", &self.kubeconfig)
             .env_remove("KUBECACHEDIR")

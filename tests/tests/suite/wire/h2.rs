@@ -75,7 +75,10 @@ async fn post(sender: &mut client::SendRequest<Bytes>, object: &Value) -> (Statu
 #[test]
 fn a_hundred_streams_at_once() {
     let server = Server::start("streams", &[]);
-    with_client(&server, &client::Builder::new(), |sender| async move {
+    let mut builder = client::Builder::new();
+    // Room for what waits unread on a hundred streams at once.
+    builder.initial_connection_window_size(16 << 20).initial_window_size(1 << 20);
+    with_client(&server, &builder, |sender| async move {
         let mut sender = sender.ready().await.unwrap();
         // Writes beside each other, bodies of several sizes.
         let mut writes = tokio::task::JoinSet::new();
