@@ -155,6 +155,11 @@ impl Http {
     pub fn h2() -> Self {
         Http::H2(h2::Connection::new())
     }
+
+    /// The same, for so many streams at once.
+    pub fn h2_with_streams(streams: u32) -> Self {
+        Http::H2(h2::Connection::with_streams(streams))
+    }
 }
 
 macro_rules! either {

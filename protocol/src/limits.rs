@@ -49,12 +49,18 @@ pub const H2_MAX_FRAME_SIZE: u32 = 256 << 10;
 /// SETTINGS_INITIAL_WINDOW_SIZE; kube-apiserver's MaxUploadBufferPerStream.
 pub const H2_STREAM_WINDOW: u32 = 256 << 10;
 
-/// SETTINGS_MAX_CONCURRENT_STREAMS; kube-apiserver lowers Go's 250 to 100 against rapid reset. Streams above it
-/// are refused with REFUSED_STREAM.
+/// SETTINGS_MAX_CONCURRENT_STREAMS where nothing else is asked for; kube-apiserver lowers Go's 250 to 100 against
+/// rapid reset. Streams above it are refused with REFUSED_STREAM.
 pub const H2_MAX_CONCURRENT_STREAMS: u32 = 100;
 
 /// Receive window of the connection: every stream may fill its own. kube-apiserver's MaxUploadBufferPerConnection.
-pub const H2_CONNECTION_WINDOW: u32 = H2_MAX_CONCURRENT_STREAMS * H2_STREAM_WINDOW;
+pub const H2_CONNECTION_WINDOW: u32 = h2_connection_window(H2_MAX_CONCURRENT_STREAMS);
+
+/// The same for another number of streams, as far as a window can go (RFC 9113 section 6.9.1).
+pub const fn h2_connection_window(streams: u32) -> u32 {
+    let window = streams.saturating_mul(H2_STREAM_WINDOW);
+    if window < 1 << 31 { window } else { (1 << 31) - 1 }
+}
 
 /// SETTINGS_HEADER_TABLE_SIZE, left at its default (RFC 7541 section 4.2).
 pub const HPACK_DECODER_TABLE_SIZE: usize = 4096;
@@ -76,7 +82,12 @@ pub const H2_CONTROL_BYTES_MAX: usize = 52 << 10;
 /// Streams the peer may give up before their response head has left, or have reset for an error, above those whose
 /// head it took (CVE-2023-44487, CVE-2025-8671). Twice the streams there can be: a client may lose interest in all
 /// at once, and do it again.
-pub const H2_RESET_BUDGET: u32 = 2 * H2_MAX_CONCURRENT_STREAMS;
+pub const H2_RESET_BUDGET: u32 = h2_reset_budget(H2_MAX_CONCURRENT_STREAMS);
+
+/// The same for another number of streams.
+pub const fn h2_reset_budget(streams: u32) -> u32 {
+    streams.saturating_mul(2)
+}
 
 /// CONTINUATION frames of one head (CVE-2024-27316). A head of the full size in frames of the smallest maximum a
 /// peer can work with (16 KiB) has 64.
@@ -94,7 +105,7 @@ pub const H2_OVERHEAD_REGAIN: u32 = 4;
 pub const H2_SMALL: u32 = 1 << 10;
 
 /// Streams this side has reset lately, whose late frames are dropped without an answer (RFC 9113 section 5.1): all
-/// there can be, should all their uploads be refused at once.
+/// there can be, should all their uploads be refused at once. As many as there are streams, where there are more.
 pub const H2_RECENT_RESETS: usize = 128;
 
 /// Streams that ended lately in another way, for which HEADERS are answered with STREAM_CLOSED.

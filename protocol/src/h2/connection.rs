@@ -5,7 +5,9 @@ use super::frame::{Code, Fault, HEADER_LEN, Header, PREFACE, flag, kind};
 use super::stream::Response;
 use crate::exchange::{Handler, Output, Progress, Responder, StreamId};
 use crate::hpack::{Decoder, Fields};
-use crate::limits::{BUFFER_KEPT_MAX, H2_CONTROL_BYTES_MAX, H2_MAX_FRAME_SIZE, HEAD_BYTES_MAX};
+use crate::limits::{
+    BUFFER_KEPT_MAX, H2_CONTROL_BYTES_MAX, H2_MAX_CONCURRENT_STREAMS, H2_MAX_FRAME_SIZE, HEAD_BYTES_MAX,
+};
 
 /// What the next bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +49,13 @@ pub struct Connection {
 impl Connection {
     /// A connection on which nothing was said yet; the server's preface is queued.
     pub fn new() -> Self {
+        Self::with_streams(H2_MAX_CONCURRENT_STREAMS)
+    }
+
+    /// The same, for so many streams at once, one at least.
+    pub fn with_streams(streams: u32) -> Self {
         Connection {
-            core: Core::new(),
+            core: Core::new(streams.max(1)),
             decoder: Decoder::new(),
             fields: Fields::new(HEAD_BYTES_MAX),
             state: State::Preface(0),

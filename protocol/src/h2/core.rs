@@ -14,8 +14,8 @@ use super::stream::{Response, Stream, Streams};
 use crate::exchange::Output;
 use crate::hpack::Encoder;
 use crate::limits::{
-    BUFFER_KEPT_MAX, COPY_MAX, H2_CONNECTION_WINDOW, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX,
-    H2_MAX_CONCURRENT_STREAMS, H2_MAX_FRAME_SIZE, H2_STREAM_WINDOW, HEAD_BYTES_MAX, HPACK_ENCODER_TABLE_SIZE,
+    BUFFER_KEPT_MAX, COPY_MAX, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX, H2_MAX_FRAME_SIZE, H2_STREAM_WINDOW,
+    HEAD_BYTES_MAX, HPACK_ENCODER_TABLE_SIZE, h2_connection_window,
 };
 
 /// The sending side and what both sides share.
@@ -36,6 +36,8 @@ pub(crate) struct Core {
     send_window: i64,
     initial_window: i64,
     pub(super) max_frame: usize,
+    /// What the peer may send at most before something is given back.
+    window: u32,
     pub(crate) receive_window: i64,
     refund: u32,
     /// The highest stream the peer opened, and the highest that was taken in work.
@@ -48,10 +50,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new() -> Self {
+    /// The state of a connection that takes so many streams at once.
+    pub(crate) fn new(streams: u32) -> Self {
+        let window = h2_connection_window(streams);
         let mut core = Core {
-            streams: Streams::default(),
-            budget: Budget::default(),
+            streams: Streams::new(streams),
+            budget: Budget::new(streams),
             encoder: Encoder::new(),
             control: Vec::new(),
             control_sent: 0,
@@ -62,7 +66,8 @@ impl Core {
             send_window: WINDOW_DEFAULT,
             initial_window: WINDOW_DEFAULT,
             max_frame: FRAME_SIZE_MIN,
-            receive_window: i64::from(H2_CONNECTION_WINDOW),
+            window,
+            receive_window: i64::from(window),
             refund: 0,
             last_stream: 0,
             processed: 0,
@@ -71,7 +76,7 @@ impl Core {
         };
         let settings = [
             (setting::MAX_FRAME_SIZE, H2_MAX_FRAME_SIZE),
-            (setting::MAX_CONCURRENT_STREAMS, H2_MAX_CONCURRENT_STREAMS),
+            (setting::MAX_CONCURRENT_STREAMS, streams),
             (setting::MAX_HEADER_LIST_SIZE, HEAD_BYTES_MAX as u32),
             (setting::INITIAL_WINDOW_SIZE, H2_STREAM_WINDOW),
         ];
@@ -81,7 +86,7 @@ impl Core {
             chunk[2..].copy_from_slice(&value.to_be_bytes());
         }
         core.frame(kind::SETTINGS, 0, 0, &payload);
-        core.window_update(0, H2_CONNECTION_WINDOW - WINDOW_DEFAULT as u32);
+        core.window_update(0, window - WINDOW_DEFAULT as u32);
         core
     }
 
@@ -156,7 +161,7 @@ impl Core {
     /// Gives bytes back to the window of the connection.
     pub(crate) fn give_back(&mut self, bytes: u32) {
         self.refund += bytes;
-        if self.refund >= H2_CONNECTION_WINDOW / 2 && !self.dead {
+        if self.refund >= self.window / 2 && !self.dead {
             let refund = std::mem::take(&mut self.refund);
             self.receive_window += i64::from(refund);
             self.window_update(0, refund);

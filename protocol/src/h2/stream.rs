@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::limits::{H2_MAX_CONCURRENT_STREAMS, H2_RECENT_ENDS, H2_RECENT_RESETS, H2_STREAM_WINDOW};
+use crate::limits::{H2_RECENT_ENDS, H2_RECENT_RESETS, H2_STREAM_WINDOW};
 
 /// How far the response is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +49,9 @@ pub(crate) struct Stream {
 const PARTS_KEPT: usize = 16;
 
 /// All streams that are open or half closed, and the last ones that no longer are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Streams {
+    max: usize,
     /// The stream in each slot, 0 in a free one. Apart from the slots, since this is what is searched.
     ids: Vec<u32>,
     slots: Vec<Stream>,
@@ -61,12 +62,24 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
+    /// Room for so many.
+    pub(crate) fn new(max: u32) -> Self {
+        Streams {
+            max: max as usize,
+            ids: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            reset: VecDeque::new(),
+            ended: VecDeque::new(),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.len() >= H2_MAX_CONCURRENT_STREAMS as usize
+        self.len() >= self.max
     }
 
     /// The slot of a stream.
@@ -136,8 +149,11 @@ impl Streams {
 
     /// Notes a stream as closed.
     pub(crate) fn remember(&mut self, id: u32, reset: bool) {
-        let (last, limit) =
-            if reset { (&mut self.reset, H2_RECENT_RESETS) } else { (&mut self.ended, H2_RECENT_ENDS) };
+        let (last, limit) = if reset {
+            (&mut self.reset, H2_RECENT_RESETS.max(self.max))
+        } else {
+            (&mut self.ended, H2_RECENT_ENDS)
+        };
         if last.len() == limit {
             last.pop_front();
         }

@@ -241,14 +241,19 @@ fn receive_windows() {
 
 #[test]
 fn streams_above_the_limit_are_refused() {
-    let mut peer = Peer::new(Answer::Never);
-    for n in 0..H2_MAX_CONCURRENT_STREAMS {
+    refuses_above(Peer::new(Answer::Never), H2_MAX_CONCURRENT_STREAMS);
+    refuses_above(Peer::with_streams(3, Answer::Never), 3);
+    refuses_above(Peer::with_streams(300, Answer::Never), 300);
+}
+
+fn refuses_above(mut peer: Peer, limit: u32) {
+    for n in 0..limit {
         peer.tell(&get(n * 2 + 1));
     }
-    let next = H2_MAX_CONCURRENT_STREAMS * 2 + 1;
+    let next = limit * 2 + 1;
     peer.tell(&get(next));
     assert_eq!(ends(&mut peer), Ends::Stream(next, REFUSED));
-    assert_eq!(peer.handler.events.len() as u32, H2_MAX_CONCURRENT_STREAMS);
+    assert_eq!(peer.handler.events.len() as u32, limit);
     // One goes, another may come.
     peer.connection.responder().respond(StreamId(1), 204, &[], &[]);
     peer.say(&get(next + 2));

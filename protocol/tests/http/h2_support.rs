@@ -115,8 +115,12 @@ pub(crate) struct Peer {
 impl Peer {
     /// Before the preface.
     pub(crate) fn fresh(answer: Answer) -> Self {
+        Self::of(h2::Connection::new(), answer)
+    }
+
+    fn of(connection: h2::Connection, answer: Answer) -> Self {
         Peer {
-            connection: h2::Connection::new(),
+            connection,
             handler: Recorder::new(answer),
             out: Sink::default(),
             decoder: Decoder::new(),
@@ -126,13 +130,22 @@ impl Peer {
 
     /// After the exchange of settings, with nothing more to read.
     pub(crate) fn new(answer: Answer) -> Self {
-        let mut peer = Self::fresh(answer);
+        Self::fresh(answer).greeted()
+    }
+
+    /// The same, with so many streams at once.
+    pub(crate) fn with_streams(streams: u32, answer: Answer) -> Self {
+        Self::of(h2::Connection::with_streams(streams), answer).greeted()
+    }
+
+    fn greeted(mut self) -> Self {
+        let peer = &mut self;
         peer.say(PREFACE);
         peer.say(&settings(&[]));
         let hello = peer.hear();
         let kinds: Vec<u8> = hello.iter().map(|frame| frame.kind).collect();
         assert_eq!(kinds, [SETTINGS, WINDOW_UPDATE, SETTINGS]);
-        peer
+        self
     }
 
     /// Sends bytes, without reading.

@@ -6,7 +6,7 @@ use std::{
     ops::Deref,
     rc::Rc,
     sync::Arc,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use bumpalo::Bump;
@@ -41,6 +41,8 @@ pub struct CoreState {
     pub hub: Hub,
     /// What this core has in flight.
     pub counters: Counters,
+    /// `--min-request-timeout`: what a watch without a timeout lives at least.
+    pub min_request_timeout: Cell<Duration>,
     arenas: RefCell<Vec<Bump>>,
     date: RefCell<HttpDate>,
     random: RefCell<Random>,
@@ -103,6 +105,7 @@ impl CoreContext {
             storage,
             hub,
             counters: Counters::default(),
+            min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             arenas: RefCell::default(),
             date: RefCell::default(),
             random: RefCell::default(),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(unreachable_pub, reason = "nothing is reachable from outside of a program")]
 
+mod admission_plugins;
 mod control_plane;
 mod disk;
 mod flags;

@@ -56,6 +56,8 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         max_requests_inflight: settings.max_requests_inflight,
         max_mutating_requests_inflight: settings.max_mutating_requests_inflight,
         request_timeout: settings.request_timeout,
+        min_request_timeout: settings.min_request_timeout,
+        http2_streams_max: settings.http2_streams_max,
         shutdown_delay_duration: settings.shutdown_delay_duration,
         livez_grace_period: settings.livez_grace_period,
         goaway_chance: settings.goaway_chance,

@@ -9,7 +9,7 @@ use std::{
 use ringbolt_apiserver::{authorization::Mode, server::InsecureBench};
 use ringbolt_engine::TlsVersion;
 
-use crate::{flags::Flags, pki::Names};
+use crate::{admission_plugins, flags::Flags, pki::Names};
 
 /// Where the serving certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,10 @@ pub struct Settings {
     pub max_mutating_requests_inflight: u32,
     /// `--request-timeout`
     pub request_timeout: Duration,
+    /// `--min-request-timeout`
+    pub min_request_timeout: Duration,
+    /// `--http2-max-streams-per-connection`, 0 for the usual number
+    pub http2_streams_max: u32,
     /// `--shutdown-delay-duration`
     pub shutdown_delay_duration: Duration,
     /// `--livez-grace-period`
@@ -106,6 +110,14 @@ impl Settings {
                 errors.push(format!("--{name} can not be negative value"));
             }
         }
+        if flags.int("min-request-timeout") < 0 {
+            errors.push("--min-request-timeout can not be negative value".to_owned());
+        }
+        admission_plugins::check(
+            &flags.list("enable-admission-plugins"),
+            &flags.list("disable-admission-plugins"),
+            &mut errors,
+        );
         let settings = Settings {
             data_dir: flags.text("data-dir").into(),
             address: SocketAddr::new(bind, port),
@@ -128,6 +140,11 @@ impl Settings {
                 .try_into()
                 .unwrap_or(u32::MAX),
             request_timeout: flags.duration("request-timeout"),
+            min_request_timeout: Duration::from_secs(
+                flags.int("min-request-timeout").try_into().unwrap_or(0),
+            ),
+            // Like kube-apiserver: nothing below 1 changes anything.
+            http2_streams_max: flags.int("http2-max-streams-per-connection").try_into().unwrap_or(0),
             shutdown_delay_duration: flags.duration("shutdown-delay-duration"),
             livez_grace_period: flags.duration("livez-grace-period"),
             goaway_chance,
@@ -314,6 +331,18 @@ mod tests {
     }
 
     #[test]
+    fn streams_and_watches() {
+        let check = |line: &str, streams: u32, seconds: u64| {
+            let settings = settings(line).unwrap();
+            let found = (settings.http2_streams_max, settings.min_request_timeout.as_secs());
+            assert_eq!(found, (streams, seconds), "{line}");
+        };
+        check("", 0, 1800);
+        check("--http2-max-streams-per-connection=7 --min-request-timeout=30", 7, 30);
+        check("--http2-max-streams-per-connection=-1 --min-request-timeout=0", 0, 0);
+    }
+
+    #[test]
     fn refusals() {
         let check = |line: &str, part: &str| {
             let errors = settings(line).expect_err(line).join("\n");
@@ -328,6 +357,8 @@ mod tests {
         check("--tls-min-version=VersionTLS11", "VersionTLS12");
         check("--embedded-controllers=gc", "no controllers yet");
         check("--request-timeout=0s", "can not be zero");
+        check("--min-request-timeout=-1", "--min-request-timeout can not be negative value");
+        check("--enable-admission-plugins=Nonsense", "plugin \"Nonsense\" is unknown");
     }
 
     #[test]

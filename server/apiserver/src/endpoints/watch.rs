@@ -24,7 +24,7 @@ use super::{
     write,
 };
 use crate::{
-    limits::{BOOKMARK_INTERVAL, WATCH_TIMEOUT_MIN},
+    limits::BOOKMARK_INTERVAL,
     request::Request,
     response::{Outcome, Response, StreamSource, StreamState},
 };
@@ -84,8 +84,8 @@ impl WatchSource {
             Some(seconds) if seconds > 0 => Duration::from_secs(seconds as u64),
             // Spread, so that clients that came together do not come back together.
             _ => {
-                WATCH_TIMEOUT_MIN
-                    + Duration::from_millis(core.random_u64() % WATCH_TIMEOUT_MIN.as_millis() as u64)
+                let least = core.min_request_timeout.get();
+                least + Duration::from_millis(core.random_u64() % (least.as_millis() as u64).max(1))
             }
         };
         let (bookmarks, send_initial) = (options.allow_watch_bookmarks, options.send_initial_events);

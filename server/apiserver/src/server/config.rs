@@ -68,6 +68,10 @@ pub struct Config {
     pub max_mutating_requests_inflight: u32,
     /// `--request-timeout`
     pub request_timeout: Duration,
+    /// `--min-request-timeout`: what a watch without a timeout lives at least.
+    pub min_request_timeout: Duration,
+    /// `--http2-max-streams-per-connection`, 0 for the usual number.
+    pub http2_streams_max: u32,
     /// `--shutdown-delay-duration`
     pub shutdown_delay_duration: Duration,
     /// `--livez-grace-period`

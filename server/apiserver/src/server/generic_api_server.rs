@@ -10,6 +10,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use ringbolt_engine::{CoreHandle, Engine, EngineHandle, Listener, StartError};
+use ringbolt_protocol::limits::H2_MAX_CONCURRENT_STREAMS;
 use ringbolt_storage::{hub::Hub, storage::Storage};
 
 use super::{
@@ -136,6 +137,11 @@ impl PreparedGenericApiServer {
             chain,
             storage: config.storage,
             uploads: Arc::default(),
+            http2_streams_max: match config.http2_streams_max {
+                0 => H2_MAX_CONCURRENT_STREAMS,
+                streams => streams,
+            },
+            min_request_timeout: config.min_request_timeout,
             loopback,
         };
         // All paths are on the table before the first connection can be.
@@ -163,6 +169,8 @@ struct Shared {
     chain: ChainConfig,
     storage: Arc<dyn Storage>,
     uploads: Arc<Uploads>,
+    http2_streams_max: u32,
+    min_request_timeout: Duration,
     loopback: Arc<Loopback>,
 }
 
@@ -175,6 +183,7 @@ impl Shared {
         let hub = Hub::new(self.storage.clone());
         let core =
             CoreContext::new(handle.index(), self.storage.clone(), hub, spawner.clone(), timers.clone());
+        core.min_request_timeout.set(self.min_request_timeout);
         let director = Director { table: self.table.clone(), metrics: self.chain.metrics.clone() };
         let site = Site {
             core,
@@ -182,6 +191,7 @@ impl Shared {
             director,
             uploads: self.uploads.clone(),
             request_timeout: self.chain.request_timeout,
+            http2_streams_max: self.http2_streams_max,
             nobody: UserInfo::anonymous(),
             draining: false.into(),
         };

@@ -127,7 +127,7 @@ impl App for ServerApp {
         let (protocol, peer) = match &info.tls {
             Some(tls) => {
                 let chain = tls.peer_certificates.iter().cloned().map(CertificateDer::from).collect();
-                (Protocol::from_alpn(tls.alpn.as_deref()), Peer::new(chain))
+                (Protocol::from_alpn(tls.alpn.as_deref(), self.site.http2_streams_max), Peer::new(chain))
             }
             None => (Protocol::sniff(), Peer::default()),
         };

@@ -19,9 +19,10 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// What ALPN agreed on; HTTP/1.1 where it agreed on nothing.
-    pub fn from_alpn(alpn: Option<&[u8]>) -> Self {
-        Protocol::Known(Box::new(if alpn == Some(b"h2") { Http::h2() } else { Http::h1() }))
+    /// What ALPN agreed on; HTTP/1.1 where it agreed on nothing. HTTP/2 takes `streams` at once.
+    pub fn from_alpn(alpn: Option<&[u8]>, streams: u32) -> Self {
+        let http = if alpn == Some(b"h2") { Http::h2_with_streams(streams) } else { Http::h1() };
+        Protocol::Known(Box::new(http))
     }
 
     /// Decided by the first bytes.
@@ -79,7 +80,8 @@ impl Connection {
                     return self.wants(false);
                 }
                 let so_far = std::mem::take(so_far);
-                self.protocol = Protocol::from_alpn(may_be_http2.then_some(b"h2"));
+                self.protocol =
+                    Protocol::from_alpn(may_be_http2.then_some(b"h2"), self.exchanges.http2_streams_max());
                 self.feed(&so_far);
             }
             Protocol::Known(_) => self.feed(bytes),

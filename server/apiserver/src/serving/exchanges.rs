@@ -103,6 +103,11 @@ impl Exchanges {
         self.requests
     }
 
+    /// Streams an HTTP/2 connection here has at once.
+    pub fn http2_streams_max(&self) -> u32 {
+        self.site.http2_streams_max
+    }
+
     /// Requests that are not answered in full.
     pub fn len(&self) -> usize {
         self.slots.len()

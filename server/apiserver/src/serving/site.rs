@@ -17,6 +17,8 @@ pub struct Site {
     pub uploads: Arc<Uploads>,
     /// `--request-timeout`: how long a body may take.
     pub request_timeout: Duration,
+    /// `--http2-max-streams-per-connection`
+    pub http2_streams_max: u32,
     /// Who asks before authentication has looked.
     pub nobody: UserInfo,
     /// The server is going down: watches end.

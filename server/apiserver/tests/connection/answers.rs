@@ -73,7 +73,7 @@ fn refusals_follow_the_order_of_the_chain() {
 fn a_404_before_all_paths_are_installed_is_a_503() {
     let signals = std::sync::Arc::default();
     let setup = Setup { signals, ..Setup::default() };
-    let mut rig = Rig::new(Protocol::from_alpn(None), setup, routes);
+    let mut rig = Rig::new(Protocol::from_alpn(None, 100), setup, routes);
     let answer = rig.ask(&format!("GET /nowhere HTTP/1.1\r\nHost: a\r\n{TOKEN}\r\n"));
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert_eq!(header(&answer, "retry-after"), Some("5"));
@@ -84,7 +84,7 @@ fn a_404_before_all_paths_are_installed_is_a_503() {
 fn a_server_that_stops_answers_only_about_its_health() {
     let setup = Setup::default();
     setup.signals.not_accepting_new_request.signal();
-    let mut rig = Rig::new(Protocol::from_alpn(None), setup, routes);
+    let mut rig = Rig::new(Protocol::from_alpn(None, 100), setup, routes);
     let answer = rig.ask(&format!("GET /ok HTTP/1.1\r\nHost: a\r\n{TOKEN}\r\n"));
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("apiserver is shutting down"), "{answer}");
     assert!(rig.ask("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").ends_with("ok"));
@@ -121,7 +121,7 @@ fn unknown_clients_do_not_keep_an_http2_connection() {
 fn too_much_in_flight_is_429_but_not_for_administrators() {
     let limits = Limits { readonly: Some(1), mutating: Some(1) };
     let setup = Setup { limits, modes: vec![Mode::AlwaysAllow], ..Setup::default() };
-    let mut rig = Rig::new(Protocol::from_alpn(Some(b"h2")), setup, routes);
+    let mut rig = Rig::new(Protocol::from_alpn(Some(b"h2"), 100), setup, routes);
     rig.greet();
     rig.receive(&h2_request(1, "GET", "/wait"));
     assert_eq!(rig.site.core.counters.readonly_inflight.get(), 1);

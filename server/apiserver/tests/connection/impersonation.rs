@@ -22,7 +22,7 @@ fn routes(routes: &mut RouteTableBuilder) {
 const JANE: &str = "impersonate-user: jane\r\nImpersonate-Group: dev\r\nImpersonate-Extra-Why: test\r\n";
 
 fn rig(modes: Vec<Mode>) -> Rig {
-    Rig::new(Protocol::from_alpn(Some(b"http/1.1")), Setup { modes, ..Setup::default() }, routes)
+    Rig::new(Protocol::from_alpn(Some(b"http/1.1"), 100), Setup { modes, ..Setup::default() }, routes)
 }
 
 fn check(rig: &mut Rig, request: &str, status: &str, end: &str) {

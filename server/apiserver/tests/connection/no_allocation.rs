@@ -80,12 +80,12 @@ fn http1() {
         "GET {PATH} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: kubectl/v1.37.2 (linux/amd64)\r\n\
          Accept: application/json\r\nAuthorization: Bearer good\r\n\r\n"
     );
-    check(&mut rig(Protocol::from_alpn(None)), |bytes, _| bytes.extend_from_slice(request.as_bytes()));
+    check(&mut rig(Protocol::from_alpn(None, 100)), |bytes, _| bytes.extend_from_slice(request.as_bytes()));
 }
 
 #[test]
 fn http2() {
-    let mut rig = rig(Protocol::from_alpn(Some(b"h2")));
+    let mut rig = rig(Protocol::from_alpn(Some(b"h2"), 100));
     rig.greet();
     let headers = h2_request(1, "GET", &format!("{PATH}?resourceVersion=0"));
     let window = frame(8, 0, 0, &4096_u32.to_be_bytes());
@@ -100,7 +100,7 @@ fn http2() {
 #[test]
 fn cores_share_nothing_that_a_read_writes() {
     // The store and the route table are the only things cores share; a read leaves their counts as they were.
-    let mut rig = rig(Protocol::from_alpn(None));
+    let mut rig = rig(Protocol::from_alpn(None, 100));
     let before = Arc::strong_count(&rig.site.core.storage);
     rig.ask(&format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\n\r\n"));
     assert_eq!(Arc::strong_count(&rig.site.core.storage), before);

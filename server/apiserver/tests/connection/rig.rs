@@ -135,6 +135,7 @@ impl Rig {
             director,
             uploads: Arc::new(Uploads::default()),
             request_timeout,
+            http2_streams_max: 100,
             nobody: UserInfo::anonymous(),
             draining: Cell::new(false),
         });
@@ -147,12 +148,12 @@ impl Rig {
 
     /// An HTTP/1.1 connection.
     pub(crate) fn h1(install: impl FnOnce(&mut RouteTableBuilder)) -> Rig {
-        Rig::new(Protocol::from_alpn(Some(b"http/1.1")), Setup::default(), install)
+        Rig::new(Protocol::from_alpn(Some(b"http/1.1"), 100), Setup::default(), install)
     }
 
     /// An HTTP/2 connection that has been greeted; what the server greeted with is dropped.
     pub(crate) fn h2(install: impl FnOnce(&mut RouteTableBuilder)) -> Rig {
-        let mut rig = Rig::new(Protocol::from_alpn(Some(b"h2")), Setup::default(), install);
+        let mut rig = Rig::new(Protocol::from_alpn(Some(b"h2"), 100), Setup::default(), install);
         rig.greet();
         rig
     }

@@ -171,7 +171,7 @@ fn a_task_that_panics_is_answered_500() {
 #[test]
 fn a_body_that_does_not_come_is_given_up() {
     let setup = Setup { request_timeout: Duration::from_secs(5), ..Setup::default() };
-    let mut rig = Rig::new(Protocol::from_alpn(None), setup, routes);
+    let mut rig = Rig::new(Protocol::from_alpn(None, 100), setup, routes);
     rig.receive(format!("POST /ok HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n{TOKEN}\r\nhalf").as_bytes());
     let due = rig.wants.due.expect("a deadline");
     rig.wants = rig.connection.expire(due, &mut rig.socket);
