@@ -6,7 +6,7 @@ use crate::validation;
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "horizontalpodautoscalers").then_some(Rules {
         validate: Some(validation::autoscaling::validate),
-        validate_update: Some(|_, object, _, errors| validation::autoscaling::validate(object, errors)),
+        validate_update: Some(validation::autoscaling::validate_update),
         ..Rules::SPEC_AND_STATUS
     })
 }

@@ -36,15 +36,13 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             ..Rules::BASE
         },
         "events" => events::core(),
-        "limitranges" => {
-            Rules {
-                create_on_update: true,
-                prepare_for_create: Some(name_limit_range),
-                validate: Some(validation::limit_range::validate),
-                validate_update: Some(|_, object, _, errors| validation::limit_range::validate(object, errors)),
-                ..Rules::BASE
-            }
-        }
+        "limitranges" => Rules {
+            create_on_update: true,
+            prepare_for_create: Some(name_limit_range),
+            validate: Some(validation::limit_range::validate),
+            validate_update: Some(|_, object, _, errors| validation::limit_range::validate(object, errors)),
+            ..Rules::BASE
+        },
         "namespaces" => namespace::rules(),
         "nodes" => Rules {
             has_status: true,
@@ -54,6 +52,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             selectable: NODE,
             selectable_names: NODE_NAMES,
             validate: Some(validation::node::validate),
+            validate_update: Some(validation::node::validate_update),
             warnings: Some(validation::node::warnings),
             ..Rules::BASE
         },

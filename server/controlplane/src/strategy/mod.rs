@@ -23,7 +23,7 @@ mod resource;
 mod rules;
 mod scheduling;
 mod selectable;
-mod service;
+pub(crate) mod service;
 mod storage;
 mod storagemigration;
 

@@ -6,27 +6,33 @@ use crate::validation;
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
         "ingresses" => Rules {
-            validate: Some(validation::networking::validate_ingress),
-            validate_update: Some(|_, object, _, errors| {
-                validation::networking::validate_ingress(object, errors)
-            }),
+            validate: Some(validation::ingress::validate),
+            validate_update: Some(validation::ingress::validate_update),
             ..Rules::SPEC_AND_STATUS
         },
         "ingressclasses" => Rules {
-            validate: Some(validation::networking::validate_ingress_class),
-            validate_update: Some(validation::networking::validate_ingress_class_update),
+            validate: Some(validation::ingress::validate_class),
+            validate_update: Some(validation::ingress::validate_class_update),
             ..Rules::SPEC
         },
-        "ipaddresses" => Rules { name: validation::networking::ip_address_name, ..Rules::BASE },
+        "ipaddresses" => Rules {
+            name: validation::networking::ip_address_name,
+            validate: Some(validation::networking::validate_ip_address),
+            validate_update: Some(validation::networking::validate_ip_address_update),
+            ..Rules::BASE
+        },
         "networkpolicies" => Rules {
             validate: Some(validation::networking::validate_network_policy),
-            validate_update: Some(|_, object, _, errors| {
-                validation::networking::validate_network_policy(object, errors);
-            }),
+            validate_update: Some(validation::networking::validate_network_policy_update),
             warnings: Some(validation::networking::network_policy_warnings),
             ..Rules::SPEC
         },
-        "servicecidrs" => Rules { status_metadata: StatusMetadata::Reset, ..Rules::STATUS },
+        "servicecidrs" => Rules {
+            status_metadata: StatusMetadata::Reset,
+            validate: Some(validation::networking::validate_service_cidr),
+            validate_update: Some(validation::networking::validate_service_cidr_update),
+            ..Rules::STATUS
+        },
         _ => return None,
     })
 }

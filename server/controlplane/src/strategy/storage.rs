@@ -12,15 +12,24 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             unconditional_update: false,
             returns_deleted: true,
             generation: Generation::CountedOnly,
+            validate: Some(validation::storage::validate_driver),
+            validate_update: Some(validation::storage::validate_driver_update),
             ..Rules::BASE
         },
         "csinodes" => Rules {
+            validate: Some(validation::storage::validate_node),
+            validate_update: Some(validation::storage::validate_node_update),
             unconditional_update: false,
             returns_deleted: true,
             status_metadata: StatusMetadata::Reset,
             ..Rules::STATUS
         },
-        "csistoragecapacities" => Rules { unconditional_update: false, ..Rules::BASE },
+        "csistoragecapacities" => Rules {
+            unconditional_update: false,
+            validate: Some(validation::storage::validate_capacity),
+            validate_update: Some(validation::storage::validate_capacity_update),
+            ..Rules::BASE
+        },
         "storageclasses" => Rules {
             returns_deleted: true,
             validate: Some(validation::storage::validate_class),
@@ -28,12 +37,19 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             ..Rules::BASE
         },
         "volumeattachments" => Rules {
+            validate: Some(validation::storage::validate_attachment),
+            validate_update: Some(validation::storage::validate_attachment_update),
             unconditional_update: false,
             returns_deleted: true,
             status_metadata: StatusMetadata::Reset,
             ..Rules::STATUS
         },
-        "volumeattributesclasses" => Rules { returns_deleted: true, ..Rules::BASE },
+        "volumeattributesclasses" => Rules {
+            returns_deleted: true,
+            validate: Some(validation::storage::validate_attributes_class),
+            validate_update: Some(validation::storage::validate_attributes_class_update),
+            ..Rules::BASE
+        },
         _ => return None,
     })
 }

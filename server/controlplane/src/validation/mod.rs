@@ -16,6 +16,7 @@ pub(crate) mod event;
 pub(crate) mod field_selector;
 pub(crate) mod gated;
 pub(crate) mod go;
+pub(crate) mod ingress;
 pub(crate) mod limit_range;
 pub(crate) mod networking;
 pub(crate) mod node;
@@ -41,6 +42,7 @@ pub(crate) mod secret;
 pub(crate) mod security_context;
 pub(crate) mod selector;
 pub(crate) mod service;
+mod service_addresses;
 pub(crate) mod storage;
 pub(crate) mod volume;
 pub(crate) mod volume_source;
@@ -175,6 +177,11 @@ pub(crate) fn immutable_in(
         let shown = now.cloned().unwrap_or(nothing);
         errors.push(FieldError::invalid(child(path, key), &shown, "field is immutable"));
     }
+}
+
+/// The error about a field that its declaration keeps from changing: it shows no value.
+pub(crate) fn declared_immutable(path: &str, errors: &mut Errors) {
+    errors.push(FieldError::invalid(path, &Value::Null, "field is immutable"));
 }
 
 /// Whether two specs of a kind mean the same.
