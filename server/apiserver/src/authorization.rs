@@ -1,10 +1,13 @@
 //! Who may do what: the union of the modes of `--authorization-mode`.
 
+mod rules;
+
 use std::fmt::Write as _;
 
 use ringbolt_machinery::{field::quote, status::Status};
 use ringbolt_protocol::request_info::RequestInfo;
 
+pub use self::rules::{ResourceRule, Rules};
 use crate::authentication::{UserInfo, user::SYSTEM_PRIVILEGED};
 
 /// One value of `--authorization-mode`.
@@ -87,9 +90,7 @@ impl Authorizers {
 
 /// What the bootstrap role `system:public-info-viewer` gives to everyone.
 fn is_public_info(verb: &str, info: &RequestInfo<'_>) -> bool {
-    !info.is_resource_request
-        && verb == "get"
-        && matches!(info.path, "/healthz" | "/livez" | "/readyz" | "/version" | "/version/")
+    !info.is_resource_request && verb == "get" && rules::PUBLIC_PATHS.contains(&info.path)
 }
 
 /// The 403 that names user, verb and what was asked for.

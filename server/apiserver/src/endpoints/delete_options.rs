@@ -37,8 +37,13 @@ impl DeleteOptions {
         }
         request.core.with_arena(|arena| {
             let options = body::decode_delete_options(schema, arena, request)?;
-            Self::checked(from_tree(&options))
+            Self::from_object(&options)
         })
+    }
+
+    /// Takes the options that an object holds (an eviction's); the same 422 as for those of a request.
+    pub(crate) fn from_object(options: &Value<'_>) -> Result<Self, Status> {
+        Self::checked(from_tree(options))
     }
 
     fn checked(given: query::DeleteOptions<'_>) -> Result<Self, Status> {

@@ -5,16 +5,32 @@ use std::{sync::Arc, time::Duration};
 
 use ringbolt_machinery::status::Status;
 use ringbolt_protocol::query;
+use ringbolt_storage::object::Object;
 
 use super::{
     answer::{self, Answer},
     resource::{Key, ResourceStore},
 };
-use crate::{core::CoreContext, limits::FUTURE_VERSION_WAIT, request::Request, response::Outcome};
+use crate::{
+    core::CoreContext,
+    limits::FUTURE_VERSION_WAIT,
+    request::Request,
+    response::{Outcome, Response},
+};
 
 /// Handles a GET.
 pub(crate) fn get(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
-    let answer = match Answer::negotiate(store, request) {
+    get_shown(store, store, request, |answer, shown, object| answer.stored(shown, 200, object))
+}
+
+/// Handles a GET that shows an object of `store` as one of `shown`.
+pub(crate) fn get_shown(
+    store: &Arc<ResourceStore>,
+    shown: &Arc<ResourceStore>,
+    request: &Request<'_>,
+    show: impl Fn(&Answer, &ResourceStore, &Object) -> Response + 'static,
+) -> Outcome {
+    let answer = match Answer::negotiate(shown, request) {
         Ok(answer) => answer,
         Err(status) => return answer::failed(request, &status),
     };
@@ -37,30 +53,34 @@ pub(crate) fn get(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome 
         },
     };
     if version > request.core.storage.revision() {
-        let (store, core) = (store.clone(), request.core.clone());
+        let (store, shown, core) = (store.clone(), shown.clone(), request.core.clone());
         let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
         return Outcome::Task(Box::pin(async move {
             match wait_for(&core, version).await {
-                Ok(()) => lookup(&store, &core, &answer, &namespace, &name),
+                Ok(()) => match lookup(&store, &core, &namespace, &name) {
+                    Ok(object) => show(&answer, &shown, &object),
+                    Err(status) => answer.status(&status),
+                },
                 Err(status) => answer.status(&status),
             }
         }));
     }
-    Outcome::Ready(lookup(store, request.core, &answer, store.namespace(&request.info), request.info.name))
+    Outcome::Ready(match lookup(store, request.core, store.namespace(&request.info), request.info.name) {
+        Ok(object) => show(&answer, shown, &object),
+        Err(status) => answer.status(&status),
+    })
 }
 
-fn lookup(
+/// The newest state of an object, or 404.
+pub(crate) fn lookup(
     store: &ResourceStore,
     core: &CoreContext,
-    answer: &Answer,
     namespace: &str,
     name: &str,
-) -> crate::response::Response {
-    let found = Key::new(namespace, name).and_then(|key| core.storage.get(store.stored(), key.as_str()));
-    match found {
-        Some(object) => answer.stored(store, 200, &object),
-        None => answer.status(&store.not_found(name)),
-    }
+) -> Result<Arc<Object>, Status> {
+    Key::new(namespace, name)
+        .and_then(|key| core.storage.get(store.stored(), key.as_str()))
+        .ok_or_else(|| store.not_found(name))
 }
 
 /// Path segments that cannot name an object.

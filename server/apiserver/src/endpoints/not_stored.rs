@@ -1,0 +1,216 @@
+//! Kinds that clients send or read and that nothing is stored of: scales, bindings, evictions, reviews.
+//!
+//! They are decoded, negotiated and rendered like stored resources, so each has a [`ResourceStore`] that no handler
+//! takes to storage.
+
+use std::{borrow::Cow, sync::Arc};
+
+use bumpalo::Bump;
+use bytes::Bytes;
+use ringbolt_machinery::{
+    field::FieldError,
+    json,
+    schema::{Resource, Schema},
+    status::Status,
+    table::DEFAULT_PRINTER,
+    value::{Map, Value},
+};
+use ringbolt_protocol::query::CreateOptions;
+use ringbolt_storage::object::ResourceId;
+
+use super::{
+    answer::{self, Answer},
+    body::Body,
+    metadata,
+    resource::ResourceStore,
+};
+use crate::{
+    registry::{Grace, Part, ServedResource, Strategy},
+    request::Request,
+    response::Response,
+};
+
+/// The strategy of what is not stored: nothing is filled in, kept or refused.
+struct NotStored;
+
+impl Strategy for NotStored {
+    fn prepare_for_create<'a>(&self, _: &'a Bump, _: &mut Value<'a>) {}
+    fn validate(&self, _: &Value<'_>) -> Vec<FieldError> {
+        Vec::new()
+    }
+    fn prepare_for_update<'a>(&self, _: &'a Bump, _: Part, _: &mut Value<'a>, _: &Value<'_>) {}
+    fn validate_update(&self, _: Part, _: &Value<'_>, _: &Value<'_>) -> Vec<FieldError> {
+        Vec::new()
+    }
+    fn warnings(&self, _: &Value<'_>, _: Option<&Value<'_>>) -> Vec<String> {
+        Vec::new()
+    }
+    fn allow_create_on_update(&self) -> bool {
+        false
+    }
+    fn allow_unconditional_update(&self) -> bool {
+        true
+    }
+    fn counts_generation(&self) -> bool {
+        false
+    }
+    fn grace(&self, _: &Value<'_>, _: Option<i64>) -> Option<Grace> {
+        None
+    }
+    fn name_error(&self, _: &str, _: bool) -> Option<String> {
+        None
+    }
+    fn selectable_field<'o>(&self, _: &str, _: &'o [u8]) -> Option<Cow<'o, str>> {
+        None
+    }
+    fn selectable_fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// The kind of a resource that nothing is stored of.
+pub(crate) fn store(
+    schema: &'static Schema,
+    facts: &'static Resource,
+    namespaces: ResourceId,
+) -> Arc<ResourceStore> {
+    let served = ServedResource {
+        facts,
+        // Looked up by no one.
+        stored: ResourceId(u16::MAX),
+        stored_type: facts.ty,
+        defaulter: |_, _| {},
+        to_stored: None,
+        from_stored: None,
+        strategy: &NotStored,
+        printer: &DEFAULT_PRINTER,
+        ttl_seconds: 0,
+    };
+    ResourceStore::new(schema, served, namespaces)
+}
+
+/// A kind that only a subresource takes, so that no resource has it. `None` where the Schema does not know it.
+pub(crate) fn kind_of_subresource(
+    schema: &'static Schema,
+    (group, version, kind): (&str, &str, &str),
+    namespaces: ResourceId,
+) -> Option<Arc<ResourceStore>> {
+    let kind = schema.kind(group, version, kind)?;
+    let facts = Resource {
+        group: kind.group,
+        version: kind.version,
+        resource: "",
+        singular: "",
+        kind: kind.kind,
+        ty: kind.ty,
+        namespaced: true,
+        delete_returns_object: false,
+        short_names: &[],
+        categories: &[],
+        verbs: &[],
+        storage_version_hash: "",
+        subresources: Vec::new(),
+        columns: Vec::new(),
+        on_by_default: true,
+    };
+    // Made a few times when the routes are installed; they live as long as the server, as all facts do.
+    Some(store(schema, Box::leak(Box::new(facts)), namespaces))
+}
+
+/// The body of a create of something that is not stored, with what goes with it.
+pub(crate) struct Sent {
+    /// How to answer.
+    pub(crate) answer: Answer,
+    /// The body.
+    pub(crate) body: Body,
+    /// Whether nothing may be changed.
+    pub(crate) dry_run: bool,
+}
+
+impl Sent {
+    /// Takes a create: 406, 415 and 422 before anything is decoded.
+    pub(crate) fn take(store: &ResourceStore, request: &Request<'_>) -> Result<Self, Status> {
+        let answer = Answer::negotiate(store, request)?;
+        let options = CreateOptions::parse(request.head.query());
+        answer::check_options("CreateOptions", options.validate())?;
+        let body = Body::take(request, &options.field_validation)?;
+        Ok(Sent { answer, body, dry_run: options.is_dry_run() })
+    }
+
+    /// Decodes the body and fits it to the namespace of the request.
+    pub(crate) fn decode<'a>(
+        &self,
+        store: &ResourceStore,
+        namespace: &str,
+        arena: &'a Bump,
+    ) -> Result<Value<'a>, Status> {
+        let mut object = self.body.decode(store, arena)?;
+        metadata::fit_namespace(arena, store, namespace, &mut object)?;
+        Ok(object)
+    }
+
+    /// What the last decoding warned about.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.body.warnings.borrow().clone()
+    }
+}
+
+/// Takes away what a client may not say of a new object's metadata (`WipeObjectMetaSystemFields`).
+pub(crate) fn wipe_system_fields(meta: &mut Map<'_>) {
+    for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        meta.remove(field);
+    }
+}
+
+/// An object of the store's kind in its stored form, as [`Answer::object`] takes it.
+pub(crate) fn encoded(store: &ResourceStore, object: &Value<'_>) -> Bytes {
+    let mut out = Vec::with_capacity(512);
+    // Trees carry no TypeMeta, so what follows the brace is what follows an object's head.
+    let mut plain = object.clone();
+    if let Some(map) = plain.as_map_mut() {
+        map.remove("kind");
+        map.remove("apiVersion");
+    }
+    json::encode(store.schema, store.served.facts.ty, &plain, &mut out);
+    Bytes::from(out).slice(1..)
+}
+
+/// Answers with an object that is not stored.
+pub(crate) fn respond(
+    answer: &Answer,
+    store: &ResourceStore,
+    code: u16,
+    object: &Value<'_>,
+    warnings: &[String],
+) -> Response {
+    answer.object(store, code, &encoded(store, object), warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_fields_are_wiped() {
+        let arena = Bump::new();
+        let text = r#"{"name":"a","uid":"u","creationTimestamp":"t","deletionTimestamp":"t","selfLink":"s","deletionGracePeriodSeconds":1,"resourceVersion":"4"}"#;
+        let mut meta = json::decode_untyped(&arena, text.as_bytes()).unwrap();
+        wipe_system_fields(meta.as_map_mut().unwrap());
+        let mut left = Vec::new();
+        json::encode_untyped(&meta, &mut left);
+        assert_eq!(String::from_utf8(left).unwrap(), r#"{"name":"a","resourceVersion":"4"}"#);
+    }
+
+    #[test]
+    fn an_object_is_encoded_as_answers_take_it() {
+        let schema = Schema::builtin();
+        let store = kind_of_subresource(schema, ("autoscaling", "v1", "Scale"), ResourceId(0)).unwrap();
+        let arena = Bump::new();
+        let text = br#"{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a"},"spec":{"replicas":2}}"#;
+        let object =
+            json::decode_typed(&arena, schema, store.served.facts.ty, text, json::Mode::Strict).unwrap();
+        let expect = r#""metadata":{"name":"a"},"spec":{"replicas":2},"status":{"replicas":0}}"#;
+        assert_eq!(encoded(&store, &object.value), expect);
+        assert!(kind_of_subresource(schema, ("autoscaling", "v7", "Scale"), ResourceId(0)).is_none());
+    }
+}

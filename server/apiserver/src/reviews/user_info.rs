@@ -1,0 +1,84 @@
+//! SelfSubjectReview and TokenReview: who is it?
+
+use bumpalo::{Bump, collections::Vec as ArenaVec};
+use ringbolt_machinery::{
+    status::Status,
+    value::{Map, Value},
+};
+
+use super::{Reviewers, attributes};
+use crate::{authentication::UserInfo, endpoints::identity::now_rfc3339};
+
+/// Who asks; nothing of what was sent comes back.
+pub(super) fn review_self<'a>(arena: &'a Bump, asker: &UserInfo) -> Value<'a> {
+    let mut meta = Map::new_in(arena);
+    meta.push_unique("creationTimestamp", Value::String(arena.alloc_str(&now_rfc3339())));
+    let mut status = Map::new_in(arena);
+    status.push_unique("userInfo", user_info(arena, asker));
+    let mut answer = Map::new_in(arena);
+    answer.push_unique("metadata", Value::Map(meta));
+    answer.push_unique("status", Value::Map(status));
+    Value::Map(answer)
+}
+
+/// Whom a token stands for.
+pub(super) fn review_token<'a>(
+    arena: &'a Bump,
+    reviewers: &Reviewers,
+    mut review: Value<'a>,
+) -> Result<Value<'a>, Status> {
+    let token = review.str_at(&["spec", "token"]).unwrap_or("");
+    if token.is_empty() {
+        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+    }
+    let asked = attributes::texts(review.path(&["spec", "audiences"]));
+    // As in an `Authorization` header, the token ends at the first blank.
+    let word = token.split(' ').next().unwrap_or("");
+    let user = reviewers.authenticators.tokens.as_ref().and_then(|tokens| tokens.authenticate(word));
+    let audiences = audiences(&reviewers.api_audiences, &asked);
+    let mut status = Map::new_in(arena);
+    match user.filter(|_| audiences.is_some()) {
+        Some(user) => {
+            status.push_unique("authenticated", Value::Bool(true));
+            status.push_unique("user", user_info(arena, user));
+            if let Some(audiences) = audiences.filter(|a| !a.is_empty()) {
+                status.push_unique("audiences", texts(arena, &audiences));
+            }
+        }
+        None => status.push_unique("error", Value::String("invalid bearer token")),
+    }
+    if let Some(map) = review.as_map_mut() {
+        map.insert("status", Value::Map(status));
+    }
+    Ok(review)
+}
+
+/// For whom of those asked for a token is that names no one: it is for the server's own audiences. `None` where it
+/// is for none of them.
+fn audiences(own: &[String], asked: &[String]) -> Option<Vec<String>> {
+    if asked.is_empty() {
+        return Some(own.to_vec());
+    }
+    let both: Vec<String> = own.iter().filter(|a| asked.contains(a)).cloned().collect();
+    (!both.is_empty()).then_some(both)
+}
+
+fn user_info<'a>(arena: &'a Bump, user: &UserInfo) -> Value<'a> {
+    let mut info = Map::new_in(arena);
+    info.push_unique("username", Value::String(arena.alloc_str(&user.name)));
+    info.push_unique("uid", Value::String(arena.alloc_str(&user.uid)));
+    info.push_unique("groups", texts(arena, &user.groups));
+    let mut extra = Map::new_in(arena);
+    for (key, values) in &user.extra {
+        extra.insert(arena.alloc_str(key), texts(arena, values));
+    }
+    extra.sort_keys();
+    info.push_unique("extra", Value::Map(extra));
+    Value::Map(info)
+}
+
+fn texts<'a>(arena: &'a Bump, from: &[String]) -> Value<'a> {
+    let mut list = ArenaVec::with_capacity_in(from.len(), arena);
+    list.extend(from.iter().map(|text| Value::String(arena.alloc_str(text))));
+    Value::List(list)
+}
