@@ -88,6 +88,17 @@ impl HealthChecks {
         self
     }
 
+    /// Names of an endpoint's checks, in order.
+    #[cfg(test)]
+    pub(crate) fn names(&self, endpoint: &str) -> Vec<&str> {
+        let checks = match endpoint {
+            "healthz" => &self.healthz,
+            "livez" => &self.livez,
+            _ => &self.readyz,
+        };
+        checks.iter().map(|installed| installed.check.name.as_str()).collect()
+    }
+
     /// Puts the endpoints and the path of every check on the route table, and their results among the metrics.
     /// `first_ready` is called the first time that `/readyz` passes.
     pub fn install(
@@ -126,15 +137,19 @@ fn install(
         if report.is_healthy() && !was_healthy.swap(true, Relaxed) {
             first_healthy();
         }
-        serve_all(request.head.query(), &report)
+        serve_all(request.head.query(), &report, was_healthy.load(Relaxed))
     });
 }
 
 /// All checks of an endpoint.
-fn serve_all(query: &str, report: &Report) -> Outcome {
+fn serve_all(query: &str, report: &Report, was_healthy: bool) -> Outcome {
     if !report.is_healthy() {
-        // Why is for the log; the path is open to everyone.
-        tracing::warn!(failed = report.failures(), "health check failed");
+        // Why is for the log; the path is open to everyone. While the server starts it is no news.
+        if was_healthy {
+            tracing::warn!(failed = report.failures(), "health check failed");
+        } else {
+            tracing::debug!(failed = report.failures(), "not healthy yet");
+        }
         return Outcome::Ready(response_writers::plain_error(500, report.verbose().trim_end()));
     }
     let verbose = query::get(query, "verbose").is_some();

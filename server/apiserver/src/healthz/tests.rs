@@ -108,7 +108,7 @@ fn all_checks_answer_briefly_or_verbosely() {
     let (checks, hook, _) = checks();
     let check = |query: &str, status: u16, body: &str| {
         let report = Report::make("healthz", &checks.healthz, query);
-        let Outcome::Ready(response) = serve_all(query, &report) else { panic!("answers at once") };
+        let Outcome::Ready(response) = serve_all(query, &report, true) else { panic!("answers at once") };
         assert_eq!((response.status, &response.body.parts()[0][..]), (status, body.as_bytes()), "{query}");
         assert_eq!(response.headers, [("x-content-type-options", "nosniff".to_owned())]);
     };
