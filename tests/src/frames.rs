@@ -81,7 +81,9 @@ pub fn block(method: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     let token = format!("Bearer {ADMIN_TOKEN}");
     let head = [(":method", method), (":scheme", "http"), (":authority", "127.0.0.1"), (":path", path)];
-    for (name, value) in head.into_iter().chain([("authorization", token.as_str())]).chain(fields.iter().copied()) {
+    for (name, value) in
+        head.into_iter().chain([("authorization", token.as_str())]).chain(fields.iter().copied())
+    {
         literal(&mut block, name, value);
     }
     block

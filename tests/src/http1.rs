@@ -35,7 +35,8 @@ impl Wire {
 
     /// To the secure port, with the administrator's certificate and these protocols.
     pub fn tls(server: &Server, protocols: &[&str]) -> Wire {
-        let stream = tls::connect(server, tls::config(server, protocols, true)).expect("the handshake succeeds");
+        let stream =
+            tls::connect(server, tls::config(server, protocols, true)).expect("the handshake succeeds");
         Wire::Tls(Box::new(stream))
     }
 
@@ -158,7 +159,8 @@ impl Connection {
     /// Sends a request with a body and waits for the response.
     pub fn request(&mut self, method: &str, path: &str, kind: &str, body: &[u8]) -> io::Result<Response> {
         let head = Connection::head(method, path);
-        let mut bytes = format!("{head}Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+        let mut bytes =
+            format!("{head}Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
         bytes.extend_from_slice(body);
         self.send(&bytes)?;
         self.response(method)
@@ -225,7 +227,8 @@ impl Connection {
 
     fn response_head(&mut self) -> io::Result<Response> {
         let status_line = self.text_line("a head")?;
-        let status = status_line.strip_prefix("HTTP/1.1 ").and_then(|l| l.get(..3)).and_then(|c| c.parse().ok());
+        let status =
+            status_line.strip_prefix("HTTP/1.1 ").and_then(|l| l.get(..3)).and_then(|c| c.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("not a status line: {status_line:?}")))?;
         let mut headers = Vec::new();
         loop {
@@ -233,7 +236,8 @@ impl Connection {
             if line.is_empty() {
                 return Ok(Response { status, headers, body: Vec::new() });
             }
-            let (name, value) = line.split_once(": ").ok_or_else(|| io::Error::other(format!("no field: {line:?}")))?;
+            let (name, value) =
+                line.split_once(": ").ok_or_else(|| io::Error::other(format!("no field: {line:?}")))?;
             headers.push((name.to_ascii_lowercase(), value.to_owned()));
         }
     }
@@ -241,7 +245,8 @@ impl Connection {
     /// One chunk; `None` for the last.
     fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let line = self.text_line("a chunk")?;
-        let size = usize::from_str_radix(&line, 16).map_err(|_| io::Error::other(format!("no chunk size: {line:?}")))?;
+        let size = usize::from_str_radix(&line, 16)
+            .map_err(|_| io::Error::other(format!("no chunk size: {line:?}")))?;
         while self.read.len() - self.start < size + 2 {
             self.fill("a chunk")?;
         }

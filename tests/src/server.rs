@@ -78,11 +78,15 @@ impl Server {
     /// Starts a server on the data in `data`.
     pub fn start_in(data: PathBuf, extra: &[&str]) -> Server {
         let tokens = data.with_extension("tokens.csv");
-        fs::write(&tokens, format!("{ADMIN_TOKEN},admin,1,\"system:masters\"\nusertoken,jane,2,\"developers\"\n"))
-            .expect("the temporary folder can be written");
+        fs::write(
+            &tokens,
+            format!("{ADMIN_TOKEN},admin,1,\"system:masters\"\nusertoken,jane,2,\"developers\"\n"),
+        )
+        .expect("the temporary folder can be written");
         let mut flags: Vec<String> = extra.iter().map(|s| (*s).to_owned()).collect();
         flags.push(format!("--token-auth-file={}", tokens.display()));
-        let mut server = Server { child: None, data, port: free_port(), plain_port: free_port(), extra: flags };
+        let mut server =
+            Server { child: None, data, port: free_port(), plain_port: free_port(), extra: flags };
         server.spawn();
         server
     }

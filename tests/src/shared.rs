@@ -7,7 +7,8 @@ use crate::{note, server::workspace};
 
 /// The folder of the corpora (`$RINGBOLT_SHARED`, else `../shared`), where it exists.
 pub fn folder() -> Option<PathBuf> {
-    let path = std::env::var_os("RINGBOLT_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from);
+    let path =
+        std::env::var_os("RINGBOLT_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from);
     if path.join("data").is_dir() {
         return Some(path);
     }

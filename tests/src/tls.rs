@@ -16,7 +16,8 @@ fn kubeconfig_value(server: &Server, key: &str) -> Vec<u8> {
     let path = server.kubeconfig();
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let prefix = format!("{key}: ");
-    let value = text.lines().find_map(|l| l.trim().strip_prefix(&prefix)).unwrap_or_else(|| panic!("no {key}"));
+    let value =
+        text.lines().find_map(|l| l.trim().strip_prefix(&prefix)).unwrap_or_else(|| panic!("no {key}"));
     STANDARD.decode(value.trim()).expect("kubeconfig data is base64")
 }
 
@@ -24,7 +25,8 @@ fn kubeconfig_value(server: &Server, key: &str) -> Vec<u8> {
 pub fn config(server: &Server, protocols: &[&str], admin: bool) -> Arc<ClientConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&kubeconfig_value(server, "certificate-authority-data")) {
+    for certificate in CertificateDer::pem_slice_iter(&kubeconfig_value(server, "certificate-authority-data"))
+    {
         roots.add(certificate.expect("the authority is PEM")).expect("the authority is a certificate");
     }
     let builder = ClientConfig::builder_with_provider(provider)
@@ -34,7 +36,8 @@ pub fn config(server: &Server, protocols: &[&str], admin: bool) -> Arc<ClientCon
     let mut config = if admin {
         let chain = kubeconfig_value(server, "client-certificate-data");
         let chain = CertificateDer::pem_slice_iter(&chain).collect::<Result<_, _>>().expect("a chain of PEM");
-        let key = PrivateKeyDer::from_pem_slice(&kubeconfig_value(server, "client-key-data")).expect("a key in PEM");
+        let key = PrivateKeyDer::from_pem_slice(&kubeconfig_value(server, "client-key-data"))
+            .expect("a key in PEM");
         builder.with_client_auth_cert(chain, key).expect("key and certificate fit")
     } else {
         builder.with_no_client_auth()

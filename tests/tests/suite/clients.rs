@@ -124,5 +124,9 @@ fn kubectl_1_32() {
 fn kubectl_tables() {
     let program = programs().map(|p| p.join("kubectl"));
     let cluster = Cluster::start("kubectl-tables");
-    session::tables(program.as_deref().unwrap_or(Path::new("kubectl")), &cluster, &format!("t-{}", std::process::id()));
+    session::tables(
+        program.as_deref().unwrap_or(Path::new("kubectl")),
+        &cluster,
+        &format!("t-{}", std::process::id()),
+    );
 }

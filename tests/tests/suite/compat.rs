@@ -26,7 +26,13 @@ struct Corpus {
 }
 
 const CORPORA: &[Corpus] = &[
-    Corpus { name: "h1", tool: "h1_corpus.py", arguments: &["--show", "1000"], failure: numbered, fresh: true },
+    Corpus {
+        name: "h1",
+        tool: "h1_corpus.py",
+        arguments: &["--show", "1000"],
+        failure: numbered,
+        fresh: true,
+    },
     Corpus {
         name: "scenarios",
         tool: "scenarios.py",
@@ -102,7 +108,13 @@ fn recorded_answers() {
         let last = text.lines().last().unwrap_or("");
         println!("{}: {last}", corpus.name);
         let counts: Vec<usize> = last.split(' ').filter_map(|w| w.parse().ok()).collect();
-        assert_eq!(counts.len(), 2, "{} did not finish: {text}\n{}", corpus.tool, String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            counts.len(),
+            2,
+            "{} did not finish: {text}\n{}",
+            corpus.tool,
+            String::from_utf8_lossy(&output.stderr)
+        );
         passed += counts[0];
         failed += counts[1];
         let failures: BTreeSet<&str> = text.lines().filter_map(corpus.failure).collect();

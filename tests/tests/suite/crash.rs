@@ -113,10 +113,14 @@ fn kill_9_in_a_storm_of_creates() {
         let mut revisions = HashSet::new();
         let before = newest;
         for (name, acknowledged) in outcomes.iter().flat_map(|o| &o.acknowledged) {
-            let item = found.remove(name).unwrap_or_else(|| panic!("{what}: {name} was acknowledged and is lost"));
+            let item =
+                found.remove(name).unwrap_or_else(|| panic!("{what}: {name} was acknowledged and is lost"));
             assert_eq!(resource_version(&item), *acknowledged, "{what}: {name}");
             assert_whole(name, &item);
-            assert!(*acknowledged > before, "{what}: {name} got {acknowledged}, and {before} was given out before");
+            assert!(
+                *acknowledged > before,
+                "{what}: {name} got {acknowledged}, and {before} was given out before"
+            );
             assert!(revisions.insert(*acknowledged), "{what}: {acknowledged} was given twice");
             newest = newest.max(*acknowledged);
             every.insert(name.clone(), *acknowledged);
@@ -125,7 +129,10 @@ fn kill_9_in_a_storm_of_creates() {
             if let Some(item) = found.remove(&outcome.open) {
                 assert_whole(&outcome.open, &item);
                 let revision = resource_version(&item);
-                assert!(revision > before && revisions.insert(revision), "{what}: {revision} was given twice");
+                assert!(
+                    revision > before && revisions.insert(revision),
+                    "{what}: {revision} was given twice"
+                );
                 newest = newest.max(revision);
                 every.insert(outcome.open.clone(), revision);
             }

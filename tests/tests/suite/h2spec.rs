@@ -9,9 +9,11 @@ const FAILED_MAX: u32 = 3;
 
 /// `h2spec` of the path, else where `go install` puts it.
 fn find() -> Option<PathBuf> {
-    let works = |path: &PathBuf| Command::new(path).arg("--version").output().is_ok_and(|o| o.status.success());
+    let works =
+        |path: &PathBuf| Command::new(path).arg("--version").output().is_ok_and(|o| o.status.success());
     let installed = Command::new("go").args(["env", "GOPATH"]).output().ok();
-    let installed = installed.map(|o| PathBuf::from(String::from_utf8_lossy(&o.stdout).trim()).join("bin/h2spec"));
+    let installed =
+        installed.map(|o| PathBuf::from(String::from_utf8_lossy(&o.stdout).trim()).join("bin/h2spec"));
     [Some(PathBuf::from("h2spec")), installed].into_iter().flatten().find(works)
 }
 
@@ -28,7 +30,8 @@ fn run(name: &str, port: u16, flags: &[&str]) {
         .expect("it was run before");
     let text = String::from_utf8_lossy(&output.stdout);
     // `146 tests, 145 passed, 0 skipped, 1 failed`
-    let summary = text.lines().rev().find(|l| l.contains(" tests, ")).unwrap_or_else(|| panic!("no summary: {text}"));
+    let summary =
+        text.lines().rev().find(|l| l.contains(" tests, ")).unwrap_or_else(|| panic!("no summary: {text}"));
     let counts: Vec<u32> = summary.split(' ').filter_map(|w| w.parse().ok()).collect();
     assert_eq!(counts.len(), 4, "{summary}");
     note(&format!("h2spec over {name}: {summary}"));

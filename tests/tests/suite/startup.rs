@@ -22,7 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Runs the binary with flags it must not run with for long; its output. Killed after [`PATIENCE`].
 fn run(folder: &Path, flags: &[&str]) -> Output {
     let mut command = Command::new(binary());
-    command.args(flags).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(flags)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     if wait_for(PATIENCE, || child.try_wait().ok().flatten()).is_none() {
         child.kill().expect("a child can be killed");
@@ -42,8 +47,11 @@ fn flags() {
     assert!(help.status.success());
     let help = text(&help.stdout);
     // envtest looks for a flag as a line of blanks and `--name`.
-    let names: Vec<&str> = help.lines().filter_map(|l| l.trim_start().strip_prefix("--")?.split(' ').next()).collect();
-    for name in ["data-dir", "secure-port", "bind-address", "token-auth-file", "client-ca-file", "tls-cert-file"] {
+    let names: Vec<&str> =
+        help.lines().filter_map(|l| l.trim_start().strip_prefix("--")?.split(' ').next()).collect();
+    for name in
+        ["data-dir", "secure-port", "bind-address", "token-auth-file", "client-ca-file", "tls-cert-file"]
+    {
         assert!(names.contains(&name), "--{name} is not in: {names:?}");
     }
     for name in ["service-cluster-ip-range", "authorization-mode", "disable-admission-plugins", "cert-dir"] {
@@ -58,7 +66,10 @@ fn flags() {
         ("--foo", "unknown flag: --foo"),
         ("--insecure-port=8080", "unknown flag: --insecure-port"),
         ("--secure-port=x", "invalid argument \"x\" for \"--secure-port\" flag"),
-        ("--insecure-bench-port=0.0.0.0:8080", "invalid argument \"0.0.0.0:8080\" for \"--insecure-bench-port\" flag"),
+        (
+            "--insecure-bench-port=0.0.0.0:8080",
+            "invalid argument \"0.0.0.0:8080\" for \"--insecure-bench-port\" flag",
+        ),
         ("--token-auth-file=/no/such/file", "/no/such/file"),
         ("--client-ca-file=/no/such/file", "/no/such/file"),
     ] {
@@ -169,7 +180,10 @@ fn what_stands_in_the_way() {
     let error = text(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{error}");
     assert!(error.contains(&server.data.display().to_string()), "names the folder: {error}");
-    assert!(error.contains("another") || error.contains("in use") || error.contains("lock"), "tells why: {error}");
+    assert!(
+        error.contains("another") || error.contains("in use") || error.contains("lock"),
+        "tells why: {error}"
+    );
 
     let port = format!("--secure-port={}", server.port);
     let start = Instant::now();
@@ -177,7 +191,10 @@ fn what_stands_in_the_way() {
     let error = text(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{error}");
     assert!(error.contains(&server.port.to_string()), "names the port: {error}");
-    assert!(start.elapsed() > Duration::from_millis(100), "the port of a killed server is free a moment later");
+    assert!(
+        start.elapsed() > Duration::from_millis(100),
+        "the port of a killed server is free a moment later"
+    );
     // The first did not suffer.
     assert_eq!(Connection::tls(&server).get("/readyz").unwrap().status, 200);
     fs::remove_dir_all(folder).unwrap();
@@ -187,7 +204,8 @@ fn what_stands_in_the_way() {
 fn stopping_ends_watches_and_keeps_data() {
     let mut server = Server::start("stopping", &[]);
     let maps = "/api/v1/namespaces/default/configmaps";
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"k": "v"}});
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"k": "v"}});
     let made = Connection::plain(&server).post(maps, &object).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
     let mut watches = [Connection::plain(&server), Connection::tls(&server)];
@@ -237,5 +255,8 @@ fn interrupt() {
     let mut idle = Wire::plain(&server);
     server.signal("INT").unwrap();
     assert_eq!(server.wait().unwrap(), Some(0), "{}", server.log());
-    assert!(matches!(idle.read(&mut [0; 16]), Ok(0) | Err(_)), "nothing is said to a connection that said nothing");
+    assert!(
+        matches!(idle.read(&mut [0; 16]), Ok(0) | Err(_)),
+        "nothing is said to a connection that said nothing"
+    );
 }

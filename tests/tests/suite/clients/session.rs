@@ -28,7 +28,10 @@ fn discovery(kubectl: &Kubectl) {
         &["roles", "rbac.authorization.k8s.io/v1", "true", "Role"],
         &["priorityclasses", "pc", "scheduling.k8s.io/v1", "false", "PriorityClass"],
     ] {
-        assert!(resources.lines().any(|l| l.split_whitespace().eq(row.iter().copied())), "{row:?} in: {resources}");
+        assert!(
+            resources.lines().any(|l| l.split_whitespace().eq(row.iter().copied())),
+            "{row:?} in: {resources}"
+        );
     }
     let names = kubectl.ok("api-resources --api-group=apps --namespaced=true -o name");
     let mut names: Vec<&str> = names.lines().collect();
@@ -42,7 +45,10 @@ fn discovery(kubectl: &Kubectl) {
         assert!(versions.lines().any(|l| l == version), "{version} in: {versions}");
     }
     let version: Value = serde_json::from_str(&kubectl.ok("version -o json")).unwrap();
-    assert_eq!((&version["serverVersion"]["major"], &version["serverVersion"]["minor"]), (&"1".into(), &"37".into()));
+    assert_eq!(
+        (&version["serverVersion"]["major"], &version["serverVersion"]["minor"]),
+        (&"1".into(), &"37".into())
+    );
     kubectl.prints("get --raw /readyz", "ok");
     let raw: Value = serde_json::from_str(&kubectl.ok("get --raw /api/v1")).unwrap();
     assert_eq!(raw["kind"], "APIResourceList");
@@ -65,7 +71,10 @@ fn generators(kubectl: &Kubectl, name: &str) {
         ("create service nodeport front --tcp=443:8443", "service/front created"),
         ("create service externalname outside --external-name=example.com", "service/outside created"),
         ("create job once --image=busybox -- true", "job.batch/once created"),
-        ("create cronjob often --image=busybox --schedule='*/5 * * * *' -- true", "cronjob.batch/often created"),
+        (
+            "create cronjob often --image=busybox --schedule='*/5 * * * *' -- true",
+            "cronjob.batch/often created",
+        ),
         (
             "create role reader --verb=get,list --resource=pods,deployments.apps",
             "role.rbac.authorization.k8s.io/reader created",
@@ -79,10 +88,7 @@ fn generators(kubectl: &Kubectl, name: &str) {
             "create poddisruptionbudget pdb --selector=app=web --min-available=50%",
             "poddisruptionbudget.policy/pdb created",
         ),
-        (
-            "create ingress entry --rule=example.com/*=web:80",
-            "ingress.networking.k8s.io/entry created",
-        ),
+        ("create ingress entry --rule=example.com/*=web:80", "ingress.networking.k8s.io/entry created"),
         ("run pod --image=nginx --labels=run=pod --restart=Never", "pod/pod created"),
     ] {
         // Blanks in quotes after `=` are one word for kubectl too.
@@ -163,7 +169,13 @@ pub(super) fn tables(program: &Path, cluster: &Cluster, name: &str) {
     kubectl.ok("run pod --image=nginx --labels=run=pod --restart=Never");
     let columns = |line: &str| -> Vec<String> {
         let text = kubectl.ok(line);
-        text.lines().next().unwrap_or_default().split("  ").map(|c| c.trim().to_owned()).filter(|c| !c.is_empty()).collect()
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .split("  ")
+            .map(|c| c.trim().to_owned())
+            .filter(|c| !c.is_empty())
+            .collect()
     };
     assert_eq!(columns("get deployments"), ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]);
     assert_eq!(
@@ -222,8 +234,12 @@ data:
 fn files(kubectl: &Kubectl) {
     let made = kubectl.fed("create -f - --validate=strict", DEPLOYMENT);
     assert_eq!(made, "deployment.apps/filed created\nconfigmap/filed created\n");
-    kubectl.prints("get deployment filed -o jsonpath={.spec.template.spec.containers[0].resources.limits.cpu}", "500m");
-    let wrong = DEPLOYMENT.replace("replicas: 2", "replicas: 2\n  replcas: 3").replace("name: filed", "name: wrong");
+    kubectl.prints(
+        "get deployment filed -o jsonpath={.spec.template.spec.containers[0].resources.limits.cpu}",
+        "500m",
+    );
+    let wrong =
+        DEPLOYMENT.replace("replicas: 2", "replicas: 2\n  replcas: 3").replace("name: filed", "name: wrong");
     let refused = kubectl.fails("create -f - --validate=strict", Some(&wrong));
     assert!(refused.contains("unknown field \"spec.replcas\""), "{refused}");
     let missing = kubectl.fails("get deployment wrong", None);
@@ -241,12 +257,14 @@ fn files(kubectl: &Kubectl) {
     assert_eq!(replaced, "deployment.apps/filed replaced\nconfigmap/filed replaced\n");
     kubectl.prints("get deployment filed -o 'jsonpath={.spec.replicas} {.metadata.generation}'", "5 2");
     kubectl.prints("get configmap filed -o jsonpath={.data.key}", "other");
-    let refused = kubectl.fails("replace -f - --validate=strict", Some(&wrong.replace("name: wrong", "name: filed")));
+    let refused =
+        kubectl.fails("replace -f - --validate=strict", Some(&wrong.replace("name: wrong", "name: filed")));
     assert!(refused.contains("unknown field \"spec.replcas\""), "{refused}");
     let stale = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: filed, resourceVersion: '1'}\n";
     let refused = kubectl.fails("replace -f -", Some(stale));
     assert!(refused.contains("Conflict") && refused.contains("the object has been modified"), "{refused}");
-    let json = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"generateName":"made-"},"stringData":{"k":"ü"}}"#;
+    let json =
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"generateName":"made-"},"stringData":{"k":"ü"}}"#;
     let made = kubectl.fed("create -f - -o jsonpath={.data.k}", json);
     assert_eq!(made, "w7w=");
 }
@@ -276,11 +294,15 @@ fn changes(kubectl: &Kubectl) {
         "deployment.apps/web patched",
     );
     let containers = kubectl.json("deployment web")["spec"]["template"]["spec"]["containers"].clone();
-    let images: Vec<&str> = containers.as_array().unwrap().iter().filter_map(|c| c["image"].as_str()).collect();
+    let images: Vec<&str> =
+        containers.as_array().unwrap().iter().filter_map(|c| c["image"].as_str()).collect();
     assert_eq!(images, ["busybox", "nginx:1"], "a new element of a merged list stands first");
     kubectl.prints("get deployment web -o jsonpath={.metadata.generation}", "2");
     kubectl.prints("set image deployment/web nginx=nginx:9", "deployment.apps/web image updated");
-    let failed = kubectl.fails(r#"patch configmap settings --type=json -p '[{"op":"test","path":"/data/c","value":"4"}]'"#, None);
+    let failed = kubectl.fails(
+        r#"patch configmap settings --type=json -p '[{"op":"test","path":"/data/c","value":"4"}]'"#,
+        None,
+    );
     assert!(failed.contains("The request is invalid"), "{failed}");
 }
 
@@ -315,7 +337,10 @@ fn deletes(kubectl: &Kubectl, name: &str) {
     kubectl.ok("delete deployment web");
     kubectl.ok("delete pod pod --now --wait=false");
     let gone = kubectl.fed("delete -f -", DEPLOYMENT);
-    assert!(gone.contains("deployment.apps \"filed\" deleted") && gone.contains("configmap \"filed\" deleted"), "{gone}");
+    assert!(
+        gone.contains("deployment.apps \"filed\" deleted") && gone.contains("configmap \"filed\" deleted"),
+        "{gone}"
+    );
     kubectl.ok("delete services --all");
     kubectl.prints("get services -o name", "");
     for line in [

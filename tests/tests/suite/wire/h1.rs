@@ -49,7 +49,8 @@ fn pipelined_requests_are_answered_in_order() {
             let post = Connection::head("POST", CONFIGMAPS);
             let length = body.len();
             bytes.extend_from_slice(
-                format!("{post}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes(),
+                format!("{post}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+                    .as_bytes(),
             );
             let get = Connection::head("GET", &format!("{CONFIGMAPS}/p{round}"));
             bytes.extend_from_slice(format!("{get}\r\n").as_bytes());
@@ -76,7 +77,8 @@ fn chunked_upload() {
             let head = Connection::head("POST", CONFIGMAPS);
             connection
                 .send(
-                    format!("{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n").as_bytes(),
+                    format!("{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+                        .as_bytes(),
                 )
                 .unwrap();
             let (mut rest, mut sizes) = (&body[..], sizes.into_iter().cycle());
@@ -91,7 +93,9 @@ fn chunked_upload() {
             let made = connection.response("POST").unwrap();
             assert_eq!(made.status, 201, "{name}: {}", made.text());
             assert_eq!(made.json()["data"]["k"], text, "{name}");
-            let gone = connection.request("DELETE", &format!("{CONFIGMAPS}/chunked"), "application/json", b"").unwrap();
+            let gone = connection
+                .request("DELETE", &format!("{CONFIGMAPS}/chunked"), "application/json", b"")
+                .unwrap();
             assert_eq!(gone.status, 200, "{name}: {}", gone.text());
         }
     });
@@ -151,7 +155,8 @@ fn too_large_a_body_is_refused_and_the_connection_stays_sound() {
             bytes.extend_from_slice(end);
             // The server may stop reading what it refused; then it says so and ends the connection.
             let sent = connection.send(&bytes);
-            let refused = connection.response("POST").unwrap_or_else(|e| panic!("{size} {chunked}: {e} {sent:?}"));
+            let refused =
+                connection.response("POST").unwrap_or_else(|e| panic!("{size} {chunked}: {e} {sent:?}"));
             assert_eq!(refused.status, 413, "{size} {chunked}: {}", refused.text());
             assert_too_large(&refused.json());
             if refused.header("connection") == Some("close") {
@@ -160,7 +165,9 @@ fn too_large_a_body_is_refused_and_the_connection_stays_sound() {
                 connection = connect();
                 continue;
             }
-            let next = connection.post(CONFIGMAPS, &configmap(&format!("n{size}{chunked}"), &json!({"k": "v"}))).unwrap();
+            let next = connection
+                .post(CONFIGMAPS, &configmap(&format!("n{size}{chunked}"), &json!({"k": "v"})))
+                .unwrap();
             assert_eq!(next.status, 201, "{size} {chunked}: {}", next.text());
         }
     });
@@ -171,7 +178,8 @@ fn a_list_of_megabytes_arrives_whole() {
     over_both("list-h1", |_, connect| {
         let mut connection = connect();
         for i in 0..150 {
-            let made = connection.post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
+            let made = connection
+                .post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
             assert_eq!(made.unwrap().status, 201);
         }
         for _ in 0..5 {
@@ -226,7 +234,8 @@ fn noise() {
         let mut answer = Vec::new();
         // A reset is an answer too.
         let _ = connection.wire().read_to_end(&mut answer);
-        let fine = answer.is_empty() || answer.starts_with(b"HTTP/1.1 400 ") || answer.starts_with(b"HTTP/1.1 431 ");
+        let fine =
+            answer.is_empty() || answer.starts_with(b"HTTP/1.1 400 ") || answer.starts_with(b"HTTP/1.1 431 ");
         assert!(fine, "seed {seed} round {round}: {}", String::from_utf8_lossy(&answer));
     }
     assert_eq!(Connection::plain(&server).get("/version").unwrap().status, 200);

@@ -123,7 +123,8 @@ fn a_big_list_through_small_windows() {
     let server = Server::start("windows", &[]);
     let mut connection = Connection::plain(&server);
     for i in 0..150 {
-        let made = connection.post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
+        let made = connection
+            .post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
         assert_eq!(made.unwrap().status, 201);
     }
     let expect = connection.get(CONFIGMAPS).unwrap().body;
@@ -159,8 +160,10 @@ fn too_large_a_body_is_refused_and_the_connection_stays_sound() {
             let body = whole(answer.into_body()).await;
             assert_too_large(&serde_json::from_slice(&body).unwrap());
             sending.abort();
-            sender = sender.ready().await.unwrap_or_else(|e| panic!("the connection goes on after {size}: {e}"));
-            let (status, object) = post(&mut sender, &configmap(&format!("n{round}"), &json!({"k": "v"}))).await;
+            sender =
+                sender.ready().await.unwrap_or_else(|e| panic!("the connection goes on after {size}: {e}"));
+            let (status, object) =
+                post(&mut sender, &configmap(&format!("n{round}"), &json!({"k": "v"}))).await;
             assert_eq!(status, 201, "after {size}: {object}");
         }
     });
@@ -175,7 +178,8 @@ fn over_tls_frame_by_frame() {
     let mut frames = Frames::over(wire, &[]).unwrap();
     let mut connection = Connection::tls(&server);
     for i in 0..40 {
-        let made = connection.post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
+        let made = connection
+            .post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
         assert_eq!(made.unwrap().status, 201);
     }
     let expect = connection.get(CONFIGMAPS).unwrap().body;

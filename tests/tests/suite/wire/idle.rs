@@ -46,7 +46,9 @@ fn ten_thousand_idle_connections() {
     let all = SILENT + WARM + FRAMES + TLS;
     let limit = raise_descriptors();
     if limit < all + 500 {
-        note(&format!("left out: 10,000 idle connections, since a process may have only {limit} descriptors"));
+        note(&format!(
+            "left out: 10,000 idle connections, since a process may have only {limit} descriptors"
+        ));
         return;
     }
     let server = Server::start("idle", &[]);
@@ -65,7 +67,8 @@ fn ten_thousand_idle_connections() {
     }
     let config = ringbolt_tests::tls::config(&server, &["http/1.1"], true);
     let connect = || ringbolt_tests::tls::connect(&server, config.clone()).unwrap();
-    let mut tls: Vec<Connection> = (0..TLS).map(|_| Connection::over(Wire::Tls(Box::new(connect())))).collect();
+    let mut tls: Vec<Connection> =
+        (0..TLS).map(|_| Connection::over(Wire::Tls(Box::new(connect())))).collect();
     for connection in &mut tls {
         assert_eq!(connection.get("/version").unwrap().status, 200);
     }

@@ -59,7 +59,8 @@ impl Bystander {
             let (mut count, mut slowest) = (0, Duration::ZERO);
             while !stopped.load(Ordering::Relaxed) {
                 let start = Instant::now();
-                let answer = connection.get(&format!("{CONFIGMAPS}/bystander")).expect("a bystander is answered");
+                let answer =
+                    connection.get(&format!("{CONFIGMAPS}/bystander")).expect("a bystander is answered");
                 assert_eq!(answer.status, 200, "{}", answer.text());
                 slowest = slowest.max(start.elapsed());
                 count += 1;
