@@ -77,6 +77,10 @@ pub const H2_DATA_FRAME_MAX: usize = 64 << 10;
 /// peer does not read: 4096 frames of the smallest kind. Beyond it ENHANCE_YOUR_CALM.
 pub const H2_CONTROL_BYTES_MAX: usize = 52 << 10;
 
+/// What may be missing of a request body, as announced, for it to be taken in and dropped once the response is out.
+/// It comes without a WINDOW_UPDATE, so a client that means it has sent it.
+pub const H2_DISCARD_BYTES_MAX: u64 = 64 << 10;
+
 // ---- HTTP/2: budgets against floods; each ends with GOAWAY ENHANCE_YOUR_CALM ----
 
 /// Streams the peer may give up before their response head has left, or have reset for an error, above those whose
@@ -116,3 +120,4 @@ const _: () = assert!(H2_CONNECTION_WINDOW < 1 << 31, "RFC 9113 section 6.9.1");
 const _: () = assert!(H2_CONTINUATION_MAX as usize * (16 << 10) >= HEAD_BYTES_MAX);
 const _: () = assert!(H1_PIPELINE_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(H2_RECENT_RESETS >= H2_MAX_CONCURRENT_STREAMS as usize);
+const _: () = assert!(H2_DISCARD_BYTES_MAX < H2_STREAM_WINDOW as u64);

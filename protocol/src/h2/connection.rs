@@ -254,7 +254,7 @@ impl crate::exchange::Connection for Connection {
     }
 
     fn is_idle(&self) -> bool {
-        self.core.streams.len() == 0 && self.core.control_len() == 0
+        self.core.streams.are_done() && self.core.control_len() == 0
     }
 
     fn is_reading_head(&self) -> bool {
@@ -272,7 +272,7 @@ impl crate::exchange::Connection for Connection {
     }
 
     fn progress(&self) -> Progress {
-        let over = self.core.dead || (self.core.leaving && self.core.streams.len() == 0);
+        let over = self.core.dead || (self.core.leaving && self.core.streams.are_done());
         if over && self.core.control_len() == 0 { Progress::Close } else { Progress::Continue }
     }
 }

@@ -14,8 +14,8 @@ use super::stream::{Response, Stream, Streams};
 use crate::exchange::Output;
 use crate::hpack::Encoder;
 use crate::limits::{
-    BUFFER_KEPT_MAX, COPY_MAX, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX, H2_MAX_FRAME_SIZE, H2_STREAM_WINDOW,
-    HEAD_BYTES_MAX, HPACK_ENCODER_TABLE_SIZE, h2_connection_window,
+    BUFFER_KEPT_MAX, COPY_MAX, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX, H2_DISCARD_BYTES_MAX,
+    H2_MAX_FRAME_SIZE, H2_STREAM_WINDOW, HEAD_BYTES_MAX, HPACK_ENCODER_TABLE_SIZE, h2_connection_window,
 };
 
 /// The sending side and what both sides share.
@@ -216,13 +216,17 @@ impl Core {
     // ---- sending ----
 
     /// END_STREAM was queued or sent. A request that is still coming is called off without an error (RFC 9113
-    /// section 8.1).
+    /// section 8.1), unless the announced rest is small: clients exist (curl 7.88) that forget a response when it
+    /// comes together with such a reset.
     pub(super) fn ended(&mut self, slot: usize) {
         self.budget.completed();
         let stream = self.streams.slot(slot);
         let id = stream.id;
         if !stream.receiving {
             return self.close(slot, false);
+        }
+        if stream.expected.is_some_and(|left| left <= H2_DISCARD_BYTES_MAX) {
+            return self.streams.discard(slot);
         }
         self.reset(id, Code::NoError);
     }
@@ -317,7 +321,7 @@ impl Stream {
     /// Has something to send, and leave to send it.
     fn can_send(&self) -> bool {
         let empty_end = self.queued == 0 && self.response == Response::Finished;
-        self.id != 0 && (empty_end || (self.queued > 0 && self.send_window > 0))
+        self.id != 0 && !self.discards && (empty_end || (self.queued > 0 && self.send_window > 0))
     }
 }
 

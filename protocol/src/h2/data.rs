@@ -128,8 +128,12 @@ impl Connection {
 
     /// END_STREAM came.
     pub(super) fn end<H: Handler>(&mut self, id: u32, handler: &mut H) {
-        let Some(stream) = self.core.streams.get_mut(id) else { return };
+        let Some(slot) = self.core.streams.find(id) else { return };
+        let stream = self.core.streams.slot(slot);
         stream.receiving = false;
+        if stream.discards {
+            return self.core.close(slot, false);
+        }
         if stream.response == Response::Awaited {
             handler.end(&mut self.core, StreamId(id));
         }

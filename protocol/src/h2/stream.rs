@@ -37,6 +37,8 @@ pub(crate) struct Stream {
     pub(crate) refund: u32,
     /// Bytes the announced content-length still asks for.
     pub(crate) expected: Option<u64>,
+    /// The response has left whole, and the little that is missing of the request is taken in and dropped.
+    pub(crate) discards: bool,
     /// Up to where the control queue must be drained for the response head to be out.
     pub(crate) head_at: u64,
     pub(crate) parts: VecDeque<Bytes>,
@@ -59,6 +61,8 @@ pub(crate) struct Streams {
     /// The streams this side reset lately, and those that ended otherwise.
     reset: VecDeque<u32>,
     ended: VecDeque<u32>,
+    /// How many [`Stream::discards`].
+    discarding: usize,
 }
 
 impl Streams {
@@ -71,11 +75,23 @@ impl Streams {
             free: Vec::new(),
             reset: VecDeque::new(),
             ended: VecDeque::new(),
+            discarding: 0,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// Whether none has anything left to answer.
+    pub(crate) fn are_done(&self) -> bool {
+        self.len() == self.discarding
+    }
+
+    /// The rest of the request is taken in and dropped.
+    pub(crate) fn discard(&mut self, slot: usize) {
+        self.slots[slot].discards = true;
+        self.discarding += 1;
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -139,6 +155,7 @@ impl Streams {
     pub(crate) fn close(&mut self, slot: usize, reset: bool) {
         let stream = &mut self.slots[slot];
         let id = std::mem::take(&mut stream.id);
+        self.discarding -= usize::from(std::mem::take(&mut stream.discards));
         stream.parts.clear();
         stream.parts.shrink_to(PARTS_KEPT);
         (stream.queued, stream.response) = (0, Response::Awaited);

@@ -179,6 +179,45 @@ fn an_answer_before_the_body_calls_it_off() {
     assert_eq!(peer.handler.events, [Event::Request(1)]);
 }
 
+/// curl 7.88 forgets a response that comes together with the reset, and the body is on its way anyway.
+#[test]
+fn the_rest_of_a_small_body_is_dropped_and_not_called_off() {
+    let post = |stream: u32, length: &str| {
+        let fields = [&POST[..], &[("content-length", length)]].concat();
+        frame(HEADERS, END_HEADERS, stream, &block(&fields))
+    };
+    let kinds = |peer: &mut Peer| peer.hear().iter().map(|f| f.kind).collect::<Vec<_>>();
+    let mut peer = Peer::new(Answer::AtHead);
+    peer.say(&post(1, "65537"));
+    assert_eq!(kinds(&mut peer), [HEADERS, DATA, RST_STREAM]);
+    peer.say(&post(3, "65536"));
+    assert_eq!(kinds(&mut peer), [HEADERS, DATA]);
+    assert!(peer.connection.is_idle(), "there is nothing to wait for");
+    peer.say(&frame(WINDOW_UPDATE, 0, 3, &[0, 0, 1, 0]));
+    for _ in 0..4 {
+        peer.say(&frame(DATA, 0, 3, &[7; 16_000]));
+    }
+    assert!(kinds(&mut peer).is_empty(), "the end was said");
+    peer.say(&frame(DATA, END_STREAM, 3, &[7; 1536]));
+    assert!(kinds(&mut peer).is_empty());
+    // It is over now.
+    peer.say(&frame(DATA, 0, 3, &[7; 2000]));
+    assert_eq!(kinds(&mut peer), [RST_STREAM]);
+    // More than was announced is a fault, and a client may give up.
+    peer.say(&post(5, "2"));
+    peer.say(&frame(DATA, 0, 5, b"xxx"));
+    assert_eq!(kinds(&mut peer), [HEADERS, DATA, RST_STREAM]);
+    peer.say(&post(7, "2"));
+    peer.say(&frame(RST_STREAM, 0, 7, &[0, 0, 0, 8]));
+    assert_eq!(kinds(&mut peer), [HEADERS, DATA]);
+    // Goodbye waits for no body.
+    peer.say(&post(9, "2"));
+    peer.connection.begin_shutdown();
+    assert_eq!(kinds(&mut peer), [HEADERS, DATA, GOAWAY]);
+    assert_eq!(peer.connection.progress(), Progress::Close);
+    assert_eq!(peer.handler.events, [1, 3, 5, 7, 9].map(Event::Request));
+}
+
 #[test]
 fn expectations() {
     let mut peer = Peer::new(Answer::AtEnd);
