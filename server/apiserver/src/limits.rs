@@ -55,3 +55,5 @@ pub const RESOURCE_SERIES: usize = 1024;
 pub const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
 /// How often a watch that takes bookmarks gets one (the watch cache's `bookmarkFrequency`).
 pub const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// Bytes of a field manager's name (`FieldManagerMaxLength`).
+pub const FIELD_MANAGER_MAX: usize = 128;

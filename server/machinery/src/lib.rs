@@ -2,6 +2,7 @@
 //! validation, patches), the object tree, and `metav1.Status`.
 #![forbid(unsafe_code)]
 
+pub mod apply;
 pub mod field;
 pub mod int_or_string;
 pub mod json;

@@ -22,4 +22,10 @@ pub const JSON_PATCH_COPY_MAX: i64 = 3 * 1024 * 1024;
 /// of aliased nodes; a body of 3 MiB holds fewer than this without any.
 pub const YAML_NODES_MAX: usize = 2_000_000;
 
+/// Entries of updates that `metadata.managedFields` keeps apart: `DefaultMaxUpdateManagers` of kube-apiserver.
+pub const UPDATE_MANAGERS_MAX: usize = 10;
+
+/// Bytes that all annotations of an object may take together: `TotalAnnotationSizeLimitB` of Kubernetes.
+pub const ANNOTATIONS_MAX: usize = 256 * 1024;
+
 const _: () = assert!(TREE_DEPTH_MAX <= JSON_DEPTH_MAX);

@@ -13,6 +13,7 @@ use ringbolt_storage::{
 use super::{
     answer::{self, Answer},
     body::Body,
+    managed_fields::Tracker,
     metadata,
     resource::{Key, ResourceStore},
     write,
@@ -34,6 +35,7 @@ struct Create {
     body: Body,
     namespace: String,
     dry_run: bool,
+    tracker: Tracker,
 }
 
 /// What one attempt comes to, before storage is asked.
@@ -66,6 +68,7 @@ fn plan(store: &Arc<ResourceStore>, request: &Request<'_>) -> Result<Create, Sta
         body,
         namespace: store.namespace(&request.info).to_owned(),
         dry_run: options.is_dry_run(),
+        tracker: Tracker::new(store, request, &options.field_manager),
     })
 }
 
@@ -85,6 +88,7 @@ impl Create {
             let prepared = self.core.with_arena(|arena| {
                 let mut object = self.body.decode(&self.store, arena)?;
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
+                self.tracker.created(arena, &self.store, &mut object);
                 prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)
             })?;
             warnings.clear();
@@ -152,7 +156,7 @@ pub(crate) fn prepare<'a>(
 
 /// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of
 /// validation. What counts is the sequencer's check.
-fn check_namespace(
+pub(crate) fn check_namespace(
     store: &ResourceStore,
     core: &CoreContext,
     namespace: &str,

@@ -1,6 +1,7 @@
 //! Handlers of the API verbs over a resource: get, list, watch, create, update, patch, delete, deletecollection.
 
 mod answer;
+mod apply;
 mod body;
 mod continue_token;
 mod create;
@@ -10,9 +11,11 @@ mod delete_options;
 mod get;
 mod identity;
 mod list;
+mod managed_fields;
 mod metadata;
 mod patch;
 mod render;
+mod reset_fields;
 mod resource;
 mod select;
 mod update;

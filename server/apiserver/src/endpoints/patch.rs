@@ -1,4 +1,4 @@
-//! PATCH: JSON Patch, merge patch and strategic merge patch over the served version of an object.
+//! PATCH: JSON Patch, merge patch, strategic merge patch and apply over the served version of an object.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ringbolt_machinery::{
     field::FieldError,
     json::{self, StrictError},
     patch::{self, PatchError},
-    status::{Reason, Status},
+    status::Status,
     strict,
     value::Value,
 };
@@ -20,7 +20,9 @@ use ringbolt_storage::object::Object;
 
 use super::{
     answer::{self, Answer},
+    apply::ApplyPatch,
     body::{self, FieldValidation},
+    managed_fields::Tracker,
     metadata,
     resource::ResourceStore,
     update::{Change, Update, check_name},
@@ -32,8 +34,10 @@ struct Patch {
     bytes: Bytes,
     kind: PatchType,
     validation: FieldValidation,
+    force: bool,
     namespace: String,
     name: String,
+    tracker: Tracker,
 }
 
 /// Handles a PATCH.
@@ -44,19 +48,17 @@ pub(crate) fn patch(store: &Arc<ResourceStore>, request: &Request<'_>, part: Par
     }
 }
 
-fn plan(store: &Arc<ResourceStore>, request: &Request<'_>, part: Part) -> Result<Update<Patch>, Status> {
+/// The update that a PATCH asks for.
+pub(crate) fn plan(
+    store: &Arc<ResourceStore>,
+    request: &Request<'_>,
+    part: Part,
+) -> Result<Update<impl Change + use<>>, Status> {
     let kind = patch_type(request.head.header("content-type"), false).map_err(body::unsupported)?;
-    if kind == PatchType::Apply {
-        // Server-side apply needs managed fields, which are not kept yet: say so instead of merging wrongly.
-        return Err(Status::failure(
-            415,
-            Reason::UnsupportedMediaType,
-            "server-side apply is not supported by this server",
-        ));
-    }
+    let apply = kind == PatchType::Apply;
     let answer = Answer::negotiate(store, request)?;
     let options = PatchOptions::parse(request.head.query());
-    answer::check_options("PatchOptions", options.validate(false))?;
+    answer::check_options("PatchOptions", options.validate(apply))?;
     let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
     Ok(Update {
         store: store.clone(),
@@ -67,14 +69,16 @@ fn plan(store: &Arc<ResourceStore>, request: &Request<'_>, part: Part) -> Result
         name: name.clone(),
         part,
         dry_run: options.update.is_dry_run(),
-        may_create: false,
+        may_create: apply && part == Part::Main,
         change: Patch {
             store: store.clone(),
             bytes: request.body.clone(),
             kind,
             validation: FieldValidation::parse(&options.update.field_validation),
+            force: options.force.unwrap_or(false),
             namespace,
             name,
+            tracker: Tracker::new(store, request, &options.update.field_manager),
         },
     })
 }
@@ -87,6 +91,14 @@ impl Change for Patch {
         warnings: &mut Vec<String>,
     ) -> Result<Value<'a>, Status> {
         let store = &*self.store;
+        if self.kind == PatchType::Apply {
+            let (bytes, force, validation) = (self.bytes.clone(), self.force, self.validation);
+            let patch = ApplyPatch { bytes, force, validation };
+            let mut object = patch.object(arena, store, &self.tracker, old, warnings)?;
+            metadata::fit_namespace(arena, store, &self.namespace, &mut object)?;
+            check_name(&self.name, &object)?;
+            return Ok(object);
+        }
         let Some((stored, tree)) = old else { return Err(store.not_found(&self.name)) };
         let mut target = self.versioned(arena, stored, tree)?;
         let bytes: &'a [u8] = arena.alloc_slice_copy(&self.bytes);
@@ -122,6 +134,10 @@ impl Change for Patch {
         metadata::fit_namespace(arena, store, &self.namespace, &mut object)?;
         check_name(&self.name, &object)?;
         Ok(object)
+    }
+
+    fn tracker(&self) -> Option<&Tracker> {
+        (self.kind != PatchType::Apply).then_some(&self.tracker)
     }
 
     fn retries(&self) -> bool {

@@ -14,7 +14,9 @@ use ringbolt_storage::{
 use super::{
     answer::{self, Answer},
     body::Body,
-    create, metadata,
+    create,
+    managed_fields::{self, Tracker},
+    metadata,
     resource::{Key, ResourceStore},
     write,
 };
@@ -37,6 +39,10 @@ pub(crate) trait Change {
         old: Option<(&Object, &Value<'a>)>,
         warnings: &mut Vec<String>,
     ) -> Result<Value<'a>, Status>;
+    /// Who comes to own what changes; `None` where the change says so itself.
+    fn tracker(&self) -> Option<&Tracker> {
+        None
+    }
     /// Whether a conflict on a version the client did not name is tried again with the newest object.
     fn retries(&self) -> bool;
     /// Whether a uid in the new object is a precondition; a patch that changes it is an invalid change instead.
@@ -71,6 +77,7 @@ struct Put {
     store: Arc<ResourceStore>,
     namespace: String,
     name: String,
+    tracker: Tracker,
 }
 
 impl Change for Put {
@@ -85,6 +92,10 @@ impl Change for Put {
         metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
         check_name(&self.name, &object)?;
         Ok(object)
+    }
+
+    fn tracker(&self) -> Option<&Tracker> {
+        Some(&self.tracker)
     }
 
     fn retries(&self) -> bool {
@@ -117,13 +128,19 @@ pub(crate) fn update(store: &Arc<ResourceStore>, request: &Request<'_>, part: Pa
     }
 }
 
-fn plan(store: &Arc<ResourceStore>, request: &Request<'_>, part: Part) -> Result<Update<Put>, Status> {
+/// The update that a PUT asks for.
+pub(crate) fn plan(
+    store: &Arc<ResourceStore>,
+    request: &Request<'_>,
+    part: Part,
+) -> Result<Update<impl Change + use<>>, Status> {
     let answer = Answer::negotiate(store, request)?;
     let options = UpdateOptions::parse(request.head.query());
     answer::check_options("UpdateOptions", options.validate())?;
     let body = Body::take(request, &options.field_validation)?;
     let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
-    let put = Put { body, store: store.clone(), namespace: namespace.clone(), name: name.clone() };
+    let tracker = Tracker::new(store, request, &options.field_manager);
+    let put = Put { body, store: store.clone(), namespace: namespace.clone(), name: name.clone(), tracker };
     // A body that does not decode is refused before storage is looked at.
     request.core.with_arena(|arena| put.object(arena, None, &mut Vec::new()).map(drop))?;
     Ok(Update {
@@ -185,6 +202,9 @@ impl<C: Change> Update<C> {
         let mut object = self.change.object(arena, None, warnings)?;
         // A version in the body says nothing about an object that is not there.
         metadata::of(arena, &mut object).remove("resourceVersion");
+        if let Some(tracker) = self.change.tracker() {
+            tracker.created(arena, &self.store, &mut object);
+        }
         let prepared =
             create::prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)?;
         warnings.extend(prepared.warnings);
@@ -207,6 +227,9 @@ impl<C: Change> Update<C> {
         if self.change.uid_is_precondition() && !uid.is_empty() && uid != metadata::text(&old, "uid") {
             return Err(self.uid_conflict(uid, metadata::text(&old, "uid")));
         }
+        if let Some(tracker) = self.change.tracker() {
+            tracker.updated(arena, store, &old, &mut object);
+        }
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
@@ -217,6 +240,7 @@ impl<C: Change> Update<C> {
             return Err(Status::invalid(store.status_group(), store.kind(), &self.name, &errors));
         }
         warnings.extend(strategy.warnings(&object, Some(&old)));
+        managed_fields::keep_times(arena, &old, &mut object);
         let encoded = write::encode(store, &object);
         if metadata::is_unchanged(stored, &encoded.json) {
             return Ok(Step::Done(stored.json.clone()));

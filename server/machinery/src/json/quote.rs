@@ -195,14 +195,14 @@ pub(crate) fn push_go_char(out: &mut String, c: char, quote: char) {
         '\t' => out.push_str("\\t"),
         '\x0b' => out.push_str("\\v"),
         c if (c as u32) < 0x20 || c as u32 == 0x7f => out.push_str(&format!("\\x{:02x}", c as u32)),
-        c if go_printable(c) => out.push(c),
+        c if is_printable(c) => out.push(c),
         c if (c as u32) < 0x10000 => out.push_str(&format!("\\u{:04x}", c as u32)),
         c => out.push_str(&format!("\\U{:08x}", c as u32)),
     }
 }
 
 /// `strconv.IsPrint`, as far as Rust's own tables of printable characters agree with Go's.
-fn go_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     if c == ' ' {
         return true;
     }

@@ -4,7 +4,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::zero;
 use crate::{
-    schema::{Schema, Struct},
+    schema::{Field, Schema, Struct},
     value::{Map, Value},
 };
 
@@ -59,7 +59,8 @@ impl<'a> Slots<'a> {
         for (field, slot) in of.fields.iter().zip(self.slots.drain(base..)) {
             match slot.value {
                 Some(value) => {
-                    if !zero::left_out(schema, field, &value) {
+                    // An empty list of managed fields asks to forget them, so it must be seen.
+                    if !zero::left_out(schema, field, &value) || asks_to_forget(field, &value) {
                         entries.push((field.name, value));
                     }
                 }
@@ -72,4 +73,8 @@ impl<'a> Slots<'a> {
         }
         Map::from_entries(entries)
     }
+}
+
+fn asks_to_forget(field: &Field, value: &Value<'_>) -> bool {
+    field.name == "managedFields" && matches!(value, Value::List(list) if list.is_empty())
 }

@@ -1,0 +1,228 @@
+//! Who wrote which field: `metadata.managedFields` through create, update and patch.
+
+use bumpalo::Bump;
+use ringbolt_machinery::{
+    apply::{self, Applied, ApplyError, FieldManager, ResetFields, Versions},
+    json::quote,
+    status::{Cause, Status},
+    value::{Map, Value},
+};
+use ringbolt_storage::object::Object;
+
+use super::{identity::now_rfc3339, metadata, reset_fields, resource::ResourceStore};
+use crate::{limits::FIELD_MANAGER_MAX, request::Request};
+
+/// Who writes, and through what.
+pub(crate) struct Tracker {
+    manager: String,
+    subresource: String,
+    reset: ResetFields,
+}
+
+impl Tracker {
+    /// The writer of a request. `field_manager` is its option; without it the client's program counts.
+    pub(crate) fn new(store: &ResourceStore, request: &Request<'_>, field_manager: &str) -> Self {
+        let manager = match field_manager {
+            "" => program(request.head.header("user-agent").unwrap_or_default()),
+            named => named.to_owned(),
+        };
+        let subresource = request.info.subresource.to_owned();
+        let reset = reset_fields::of(store.group(), store.resource(), &subresource);
+        Tracker { manager, subresource, reset }
+    }
+
+    fn field_manager<'s>(&'s self, store: &'s ResourceStore) -> FieldManager<'s> {
+        FieldManager {
+            schema: store.schema,
+            ty: store.served.facts.ty,
+            kind: store.kind(),
+            api_version: &store.group_version,
+            subresource: &self.subresource,
+            reset: self.reset,
+            versions: store,
+        }
+    }
+
+    /// Notes a create. What only the server decides is taken away first, so that nobody owns it.
+    pub(crate) fn created<'a>(&self, arena: &'a Bump, store: &ResourceStore, object: &mut Value<'a>) {
+        let meta = metadata::of(arena, object);
+        for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            meta.remove(field);
+        }
+        self.track(arena, store, None, object);
+    }
+
+    /// Notes an update of `old`, as it was read.
+    pub(crate) fn updated<'a>(
+        &self,
+        arena: &'a Bump,
+        store: &ResourceStore,
+        old: &Value<'a>,
+        object: &mut Value<'a>,
+    ) {
+        self.track(arena, store, Some(old), object);
+    }
+
+    fn track<'a>(
+        &self,
+        arena: &'a Bump,
+        store: &ResourceStore,
+        old: Option<&Value<'a>>,
+        object: &mut Value<'a>,
+    ) {
+        let manager = self.field_manager(store);
+        let now = now_rfc3339();
+        let list = match store.served.from_stored {
+            None => {
+                apply::normalize(arena, store.schema, manager.ty, object);
+                match old {
+                    Some(old) => manager.update(arena, old, object, &self.manager, &now),
+                    None => manager.update(arena, &manager.zero(arena), object, &self.manager, &now),
+                }
+            }
+            Some(_) => {
+                let old = match old {
+                    Some(old) => versioned(arena, store, old),
+                    None => manager.zero(arena),
+                };
+                manager.update(arena, &old, &versioned(arena, store, object), &self.manager, &now)
+            }
+        };
+        let meta = metadata::of(arena, object);
+        match list {
+            Some(list) => {
+                meta.insert("managedFields", list);
+            }
+            None => {
+                meta.remove("managedFields");
+            }
+        }
+    }
+
+    /// Applies a configuration to what is stored, if anything. The outcome is as
+    /// [`FieldManager::apply`] says; the object it was applied to is in the version of the request.
+    pub(crate) fn apply<'a>(
+        &self,
+        arena: &'a Bump,
+        store: &ResourceStore,
+        old: Option<(&Object, &Value<'a>)>,
+        config: &Value<'a>,
+        force: bool,
+    ) -> Result<(Value<'a>, Applied<'a>), Status> {
+        let manager = self.field_manager(store);
+        let mut live = match old {
+            Some((_, old)) => versioned(arena, store, old),
+            None => manager.zero(arena),
+        };
+        if let Some((stored, _)) = old {
+            let revision = arena.alloc_str(&stored.revision.to_string());
+            metadata::of(arena, &mut live).insert("resourceVersion", Value::String(revision));
+        }
+        if let Some(map) = live.as_map_mut() {
+            map.insert("kind", Value::String(store.kind()));
+            map.insert("apiVersion", Value::String(arena.alloc_str(&store.group_version)));
+        }
+        apply::normalize(arena, store.schema, manager.ty, &mut live);
+        let applied = manager.apply(arena, &live, config, &self.manager, force, &now_rfc3339());
+        Ok((live, applied.map_err(refused)?))
+    }
+}
+
+fn refused(error: ApplyError) -> Status {
+    match error {
+        ApplyError::BadRequest(why) => Status::bad_request(why),
+        ApplyError::Failed(why) => Status::unknown_error(why),
+        ApplyError::Conflicts(conflicts) => {
+            let message = conflicts.to_string();
+            let causes = conflicts.0.into_iter().map(|conflict| Cause {
+                reason: "FieldManagerConflict",
+                message: format!("conflict with {}", conflict.manager),
+                field: conflict.path,
+            });
+            Status::apply_conflict(causes.collect(), message)
+        }
+    }
+}
+
+/// A stored object in the version of the request, in the form that fields are counted in.
+fn versioned<'a>(arena: &'a Bump, store: &ResourceStore, object: &Value<'a>) -> Value<'a> {
+    let mut object = object.clone();
+    if let Some(convert) = store.served.from_stored {
+        convert(arena, &mut object);
+        apply::normalize(arena, store.schema, store.served.facts.ty, &mut object);
+    }
+    object
+}
+
+impl Versions for ResourceStore {
+    fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, from: &str, to: &str) -> Option<Value<'a>> {
+        let served = &self.served;
+        let mut object = object.clone();
+        if from == self.group_version {
+            served.to_stored.inspect(|convert| convert(arena, &mut object));
+        } else if to == self.group_version {
+            served.from_stored.inspect(|convert| convert(arena, &mut object));
+        }
+        Some(object)
+    }
+}
+
+/// What a client calls its program: the start of its User-Agent.
+fn program(agent: &[u8]) -> String {
+    let agent = String::from_utf8_lossy(agent);
+    let mut name = String::new();
+    for c in agent.split('/').next().unwrap_or("").chars().filter(|c| quote::is_printable(*c)) {
+        if name.len() + c.len_utf8() > FIELD_MANAGER_MAX {
+            break;
+        }
+        name.push(c);
+    }
+    name
+}
+
+/// Gives an update that says nothing new the times of the entries that it is about, so that it changes nothing.
+pub(crate) fn keep_times<'a>(arena: &'a Bump, old: &Value<'a>, object: &mut Value<'a>) {
+    let list = |object: &Value<'a>| object.path(&["metadata", "managedFields"]).cloned();
+    let (Some(Value::List(was)), Some(Value::List(is))) = (list(old), list(object)) else { return };
+    let same = |a: &Value<'_>, b: &Value<'_>| {
+        let (Some(a), Some(b)) = (a.as_map(), b.as_map()) else { return false };
+        equal_but(arena, a, b, &["time"])
+    };
+    if was == is || was.len() != is.len() || !was.iter().zip(&is).all(|(a, b)| same(a, b)) {
+        return;
+    }
+    let (Some(a), Some(b)) = (old.as_map(), object.as_map()) else { return };
+    let (Some(a_meta), Some(b_meta)) = (a.get("metadata"), b.get("metadata")) else { return };
+    let (Some(a_meta), Some(b_meta)) = (a_meta.as_map(), b_meta.as_map()) else { return };
+    if equal_but(arena, a_meta, b_meta, &["managedFields", "resourceVersion"])
+        && equal_but(arena, a, b, &["metadata", "kind", "apiVersion"])
+    {
+        metadata::of(arena, object).insert("managedFields", Value::List(was));
+    }
+}
+
+/// Whether two maps are the same but for some of their entries.
+fn equal_but(arena: &Bump, a: &Map<'_>, b: &Map<'_>, but: &[&str]) -> bool {
+    let count = |map: &Map<'_>| map.iter().filter(|(key, _)| !but.contains(key)).count();
+    count(a) == count(b)
+        && a.iter()
+            .filter(|(key, _)| !but.contains(key))
+            .all(|(key, value)| b.get(key).is_some_and(|other| apply::equal_values(arena, value, other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs() {
+        let check = |agent: &[u8], expect: &str| assert_eq!(program(agent), expect);
+        check(b"kubectl/v1.37.2 (linux/amd64) kubernetes/abc", "kubectl");
+        check(b"", "");
+        check(b"/x", "");
+        check(b"a b\tc", "a bc");
+        check("é\u{200b}".as_bytes(), "é");
+        check(&[b'x'; 200], &"x".repeat(FIELD_MANAGER_MAX));
+        check("é".repeat(100).as_bytes(), &"é".repeat(FIELD_MANAGER_MAX / 2));
+    }
+}

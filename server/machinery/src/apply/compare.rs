@@ -1,0 +1,231 @@
+//! What an update added, changed and removed.
+
+use bumpalo::{Bump, collections::Vec as ArenaVec};
+
+use super::{
+    items::{Index, item_element},
+    path::{PathElement, equal_values},
+    set::{FieldSet, Node},
+    shape::{Relation, Shape},
+    walk::{filled_map, items, zip_map, zip_struct},
+};
+use crate::{
+    schema::{Element, Schema, StructId},
+    value::Value,
+};
+
+/// How two objects differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Comparison<'v> {
+    /// Fields that only the second one has.
+    pub added: FieldSet<'v>,
+    /// Fields that both have with different values.
+    pub modified: FieldSet<'v>,
+    /// Fields that only the first one has.
+    pub removed: FieldSet<'v>,
+}
+
+impl<'v> Comparison<'v> {
+    /// Whether nothing differs.
+    pub fn is_same(&self) -> bool {
+        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
+    }
+
+    /// The comparison of what `keep` keeps of each set.
+    pub(crate) fn filter(self, keep: impl Fn(FieldSet<'v>) -> FieldSet<'v>) -> Self {
+        Comparison { added: keep(self.added), modified: keep(self.modified), removed: keep(self.removed) }
+    }
+}
+
+/// Compares two objects of a type. `kind`, `apiVersion` and `metadata.managedFields` are never looked at: nobody owns
+/// them.
+pub fn compare<'v>(
+    arena: &'v Bump,
+    schema: &'v Schema,
+    ty: StructId,
+    old: &'v Value<'v>,
+    new: &'v Value<'v>,
+) -> Comparison<'v> {
+    let walker = Walker { arena, schema };
+    let mut level = Level::new(arena);
+    zip_struct(schema.get(ty), filled_map(Some(old)), filled_map(Some(new)), &mut |field, old, new| {
+        if !matches!(field.name, "kind" | "apiVersion") {
+            let diff = walker.value(Shape::of_field(schema, field), old, new);
+            level.push(PathElement::FieldName(field.name), diff);
+        }
+    });
+    let diff = level.finish();
+    Comparison { added: diff.added.below, modified: diff.modified.below, removed: diff.removed.below }
+}
+
+/// One set of a comparison, from one value down.
+#[derive(Clone, Copy, Default)]
+struct Part<'v> {
+    itself: bool,
+    below: FieldSet<'v>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Diff<'v> {
+    added: Part<'v>,
+    modified: Part<'v>,
+    removed: Part<'v>,
+}
+
+/// The members of one value, while they are compared.
+struct Level<'v> {
+    added: ArenaVec<'v, Node<'v>>,
+    modified: ArenaVec<'v, Node<'v>>,
+    removed: ArenaVec<'v, Node<'v>>,
+}
+
+impl<'v> Level<'v> {
+    fn new(arena: &'v Bump) -> Self {
+        Level {
+            added: ArenaVec::new_in(arena),
+            modified: ArenaVec::new_in(arena),
+            removed: ArenaVec::new_in(arena),
+        }
+    }
+
+    fn push(&mut self, element: PathElement<'v>, diff: Diff<'v>) {
+        fn add<'v>(nodes: &mut ArenaVec<'v, Node<'v>>, element: PathElement<'v>, part: Part<'v>) {
+            if part.itself || !part.below.is_empty() {
+                nodes.push(Node { element, member: part.itself, children: part.below });
+            }
+        }
+        add(&mut self.added, element, diff.added);
+        add(&mut self.modified, element, diff.modified);
+        add(&mut self.removed, element, diff.removed);
+    }
+
+    fn finish(self) -> Diff<'v> {
+        let below = |nodes| Part { itself: false, below: FieldSet::from_nodes(nodes) };
+        Diff { added: below(self.added), modified: below(self.modified), removed: below(self.removed) }
+    }
+}
+
+struct Walker<'v> {
+    arena: &'v Bump,
+    schema: &'v Schema,
+}
+
+impl<'v> Walker<'v> {
+    /// Compares two values of which at least one is there.
+    fn value(&self, shape: Shape, old: Option<&'v Value<'v>>, new: Option<&'v Value<'v>>) -> Diff<'v> {
+        let mut level = Level::new(self.arena);
+        match shape {
+            Shape::Struct { id, atomic: false } => {
+                let (a, b) = (filled_map(old), filled_map(new));
+                if a.is_none() && b.is_none() {
+                    return self.leaf(old, new);
+                }
+                zip_struct(self.schema.get(id), a, b, &mut |field, old, new| {
+                    // Only object metadata has a field of this name.
+                    if field.name != "managedFields" {
+                        let diff = self.value(Shape::of_field(self.schema, field), old, new);
+                        level.push(PathElement::FieldName(field.name), diff);
+                    }
+                });
+            }
+            Shape::Map { element, atomic: false } => {
+                let shape = Shape::of_element(self.schema, element);
+                if !self.entries(shape, old, new, &mut level) {
+                    return self.leaf(old, new);
+                }
+            }
+            Shape::Deduced => {
+                if !self.entries(Shape::Deduced, old, new, &mut level) {
+                    return self.leaf(old, new);
+                }
+            }
+            Shape::List { element, relation: relation @ (Relation::Set | Relation::Keys(_)) } => {
+                let (a, b) = (items(old), items(new));
+                if a.is_empty() && b.is_empty() {
+                    return self.leaf(old, new);
+                }
+                if a != b {
+                    self.list(element, relation, a, b, &mut level);
+                }
+            }
+            Shape::Leaf | Shape::Struct { .. } | Shape::Map { .. } | Shape::List { .. } => {
+                return self.leaf(old, new);
+            }
+        }
+        let mut diff = level.finish();
+        diff.added.itself = old.is_none();
+        diff.removed.itself = new.is_none();
+        diff
+    }
+
+    fn leaf(&self, old: Option<&'v Value<'v>>, new: Option<&'v Value<'v>>) -> Diff<'v> {
+        let itself = Part { itself: true, below: FieldSet::EMPTY };
+        match (old, new) {
+            (None, _) => Diff { added: itself, ..Diff::default() },
+            (_, None) => Diff { removed: itself, ..Diff::default() },
+            (Some(old), Some(new)) if equal_values(self.arena, old, new) => Diff::default(),
+            _ => Diff { modified: itself, ..Diff::default() },
+        }
+    }
+
+    /// Compares the entries of maps; answers whether there are any.
+    fn entries(
+        &self,
+        shape: Shape,
+        old: Option<&'v Value<'v>>,
+        new: Option<&'v Value<'v>>,
+        level: &mut Level<'v>,
+    ) -> bool {
+        let (a, b) = (filled_map(old), filled_map(new));
+        zip_map(a, b, &mut |key, old, new| {
+            level.push(PathElement::FieldName(key), self.value(shape, old, new));
+        });
+        a.is_some() || b.is_some()
+    }
+
+    /// Compares items by their path elements. Items that have the same one are taken together as one value. An item
+    /// without one, which validation has refused or the store never held, is passed over.
+    fn list(
+        &self,
+        element: Element,
+        relation: Relation,
+        old: &'v [Value<'v>],
+        new: &'v [Value<'v>],
+        level: &mut Level<'v>,
+    ) {
+        let shape = Shape::of_element(self.schema, element);
+        let elements = |item| item_element(self.arena, self.schema, element, relation, item).ok();
+        let both: Vec<_> = old.iter().chain(new).filter_map(|item| Some((elements(item)?, item))).collect();
+        // Positions below this one are of the old list.
+        let old_len = old.iter().filter(|item| elements(item).is_some()).count();
+        let index = Index::new(both.iter().map(|(element, _)| *element));
+        for group in index.groups() {
+            let at = group[0].0;
+            let items = |old: bool| {
+                let of = group.iter().filter(move |(_, at)| (*at < old_len) == old);
+                of.map(|(_, at)| both[*at].1).collect::<Vec<_>>()
+            };
+            let (a, b) = (items(true), items(false));
+            let itself = Part { itself: true, below: FieldSet::EMPTY };
+            let diff = match (a.as_slice(), b.as_slice()) {
+                ([], [one]) => self.value(shape, None, Some(one)),
+                ([one], []) => self.value(shape, Some(one), None),
+                ([a], [b]) => self.value(shape, Some(a), Some(b)),
+                ([_, _, ..], [_, _, ..]) => {
+                    let equal =
+                        a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| equal_values(self.arena, a, b));
+                    if equal { Diff::default() } else { Diff { modified: itself, ..Diff::default() } }
+                }
+                ([_, _, ..], rest) => {
+                    let one = rest.first().map(|one| self.value(shape, None, Some(one)));
+                    Diff { removed: itself, ..one.unwrap_or_default() }
+                }
+                (rest, _) => {
+                    let one = rest.first().map(|one| self.value(shape, Some(one), None));
+                    Diff { added: itself, ..one.unwrap_or_default() }
+                }
+            };
+            level.push(at, diff);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Keeps `metadata.managedFields` of one resource in one version through writes of one subresource.
+
+use std::fmt;
+
+use bumpalo::Bump;
+
+use super::{
+    conflict::{Conflict, Conflicts},
+    last_applied,
+    managers::{self, Manager, Operation},
+    path::PathElement,
+    set::{FieldSet, Node, Path},
+    updater::{ApplyFailure, Taken, Updater},
+    validate::{Duplicates, problems_text, validate},
+};
+use crate::{
+    json::{expand_raw, zero},
+    schema::{Schema, StructId, Type},
+    value::Value,
+};
+
+/// Turns an object of one version into another version of its kind.
+pub trait Versions {
+    /// The object in the version `to`; `None` where that is not known.
+    fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, from: &str, to: &str) -> Option<Value<'a>>;
+}
+
+/// A kind that has one version only.
+#[derive(Clone, Copy, Debug)]
+pub struct NoOtherVersion;
+
+impl Versions for NoOtherVersion {
+    fn convert<'a>(&self, _: &'a Bump, _: &Value<'a>, _: &str, _: &str) -> Option<Value<'a>> {
+        None
+    }
+}
+
+/// Fields that a write through a subresource does not change, whatever it says: nobody comes to own them by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetFields {
+    /// All but these, and all that is below them.
+    Except(&'static [&'static [&'static str]]),
+    /// Only what is at or below these; `*` stands for any item.
+    Only(&'static [&'static [&'static str]]),
+}
+
+impl ResetFields {
+    /// What is left of a set.
+    pub(crate) fn filter<'v>(&self, arena: &'v Bump, set: FieldSet<'v>) -> FieldSet<'v> {
+        if set.is_empty() {
+            return set;
+        }
+        match self {
+            ResetFields::Except(paths) => except(arena, set, &mut paths.iter().copied()),
+            ResetFields::Only(paths) => only(arena, set, paths),
+        }
+    }
+}
+
+fn except<'v>(
+    arena: &'v Bump,
+    set: FieldSet<'v>,
+    paths: &mut dyn Iterator<Item = &'static [&'static str]>,
+) -> FieldSet<'v> {
+    paths.fold(set, |set, path| {
+        let path: Vec<_> = path.iter().map(|name| PathElement::FieldName(name)).collect();
+        set.recursive_difference(arena, FieldSet::of_path(arena, &path))
+    })
+}
+
+fn only<'v>(arena: &'v Bump, set: FieldSet<'v>, paths: &[&[&'static str]]) -> FieldSet<'v> {
+    if paths.iter().any(|path| path.is_empty()) {
+        return set;
+    }
+    set.map(arena, &mut |node| {
+        let fits =
+            |step: &str| step == "*" || matches!(node.element, PathElement::FieldName(name) if name == step);
+        let rest: Vec<&[&'static str]> =
+            paths.iter().filter(|path| fits(path[0])).map(|path| &path[1..]).collect();
+        if rest.is_empty() {
+            return Node { member: false, children: FieldSet::EMPTY, ..*node };
+        }
+        Node { children: only(arena, node.children, &rest), ..*node }
+    })
+}
+
+/// Why an apply was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApplyError {
+    /// Others own fields that it would change.
+    Conflicts(Conflicts),
+    /// It is none of its kind, or says what it may not say.
+    BadRequest(String),
+    /// It cannot be done.
+    Failed(String),
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApplyError::Conflicts(conflicts) => write!(f, "{conflicts}"),
+            ApplyError::BadRequest(why) | ApplyError::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for ApplyError {}
+
+/// What an apply came to.
+#[derive(Debug)]
+pub struct Applied<'a> {
+    /// The new object in the request's version, not typed or defaulted yet, without managed fields; `None` where it
+    /// is the old one.
+    pub object: Option<Value<'a>>,
+    /// The list for its metadata.
+    pub managed_fields: Option<Value<'a>>,
+    /// What the annotation of client-side apply has to say from now on.
+    last_applied: Option<&'a str>,
+}
+
+impl<'a> Applied<'a> {
+    /// Puts what was found on the finished object (typed, defaulted, of any version).
+    pub fn finish(self, object: &mut Value<'a>) {
+        if let Some(text) = self.last_applied.filter(|_| !last_applied::annotation(object).is_empty()) {
+            last_applied::set(object, text);
+        }
+        let Some(metadata) = object.as_map_mut().map(|map| map.map_mut("metadata")) else { return };
+        match self.managed_fields {
+            Some(list) => {
+                metadata.insert("managedFields", list);
+            }
+            None => {
+                metadata.remove("managedFields");
+            }
+        }
+    }
+}
+
+/// The field manager.
+pub struct FieldManager<'s> {
+    /// The Schema.
+    pub schema: &'s Schema,
+    /// Struct of the kind in the request's version.
+    pub ty: StructId,
+    /// The kind.
+    pub kind: &'s str,
+    /// The request's version: `v1`, `apps/v1`.
+    pub api_version: &'s str,
+    /// The subresource; empty for the object itself.
+    pub subresource: &'s str,
+    /// What a write through the subresource cannot change.
+    pub reset: ResetFields,
+    /// Other versions of the kind.
+    pub versions: &'s dyn Versions,
+}
+
+impl FieldManager<'_> {
+    /// The managed fields after an update of `live` to `new`, both in the request's version and normalized: what is
+    /// to stand at `metadata.managedFields`. A new object's `live` is the zero object ([`FieldManager::zero`]).
+    /// `manager` names the writer, `now` is the time in RFC 3339.
+    pub fn update<'a>(
+        &self,
+        arena: &'a Bump,
+        live: &Value<'a>,
+        new: &Value<'a>,
+        manager: &str,
+        now: &str,
+    ) -> Option<Value<'a>> {
+        let (ours, theirs) = (managers::listed(live), managers::listed(new));
+        let empty_asked = self.subresource.is_empty() && managers::is_reset(theirs);
+        // A client that knows nothing of managed fields must not delete them by leaving them out.
+        let takes_theirs = self.subresource.is_empty() && theirs.is_some() && theirs != ours;
+        let mut entries = match theirs {
+            _ if empty_asked => Vec::new(),
+            theirs if takes_theirs => managers::decode(arena, theirs).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let theirs_count = !entries.is_empty();
+        let updater = Updater { arena, manager: self };
+        let comparison = updater.compare(live, new);
+        if !theirs_count && !empty_asked {
+            if comparison.is_same() && ours.is_some() {
+                return ours.cloned();
+            }
+            entries = managers::decode(arena, ours).unwrap_or_default();
+        }
+        let is_new = live.str_at(&["metadata", "uid"]).unwrap_or("").is_empty();
+        if entries.is_empty() && !is_new {
+            // Whoever wrote before is not known, so nobody is until the first apply.
+            return None;
+        }
+        updater.reconcile(&mut entries);
+        let own = Manager::new(self, manager, Operation::Update);
+        updater.update(&mut entries, own, (live, new), comparison, now);
+        managers::cap_updates(arena, &mut entries);
+        managers::encode(arena, &mut entries)
+    }
+
+    /// The object of the kind with nothing set.
+    pub fn zero<'a>(&self, arena: &'a Bump) -> Value<'a> {
+        zero::zero(arena, self.schema, Type::Struct(self.ty))
+    }
+
+    /// Applies a configuration, as it was sent, to `live` (as for [`FieldManager::update`]).
+    pub fn apply<'a>(
+        &self,
+        arena: &'a Bump,
+        live: &Value<'a>,
+        config: &Value<'a>,
+        manager: &str,
+        force: bool,
+        now: &str,
+    ) -> Result<Applied<'a>, ApplyError> {
+        let entries = managers::decode(arena, managers::listed(live))
+            .map_err(|why| ApplyError::Failed(format!("failed to decode managed fields: {why}")))?;
+        self.check(arena, config)?;
+        let mut bare = live.clone();
+        if let Some(Value::Map(metadata)) = bare.path_mut(&["metadata"]) {
+            metadata.remove("managedFields");
+        }
+        let bare = expand_raw(arena, &bare).map_err(|e| ApplyError::Failed(e.to_string()))?;
+        let run = Run { manager: self, live: &bare, config, name: manager, now };
+        run.run(arena, entries, force)
+    }
+
+    /// Whether a configuration is one of the kind.
+    fn check<'a>(&self, arena: &'a Bump, config: &Value<'a>) -> Result<(), ApplyError> {
+        let text = |path: &[&str]| config.str_at(path).unwrap_or("");
+        let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
+        let shown = |version: &str, kind: &str| match version.split_once('/') {
+            Some((group, version)) => format!("{group}/{version}, Kind={kind}"),
+            None => format!("/{version}, Kind={kind}"),
+        };
+        if version != self.api_version || kind != self.kind {
+            return Err(ApplyError::BadRequest(format!("invalid object type: {}", shown(version, kind))));
+        }
+        if managers::listed(config).is_some() {
+            return Err(ApplyError::BadRequest("metadata.managedFields must be nil".into()));
+        }
+        let problems = validate(arena, self.schema, self.ty, config, Duplicates::Refused);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ApplyError::Failed(format!(
+            "failed to create typed patch object ({}/{}; {}): {}",
+            text(&["metadata", "namespace"]),
+            text(&["metadata", "name"]),
+            shown(version, kind),
+            problems_text(&problems)
+        )))
+    }
+}
+
+/// One apply under way.
+struct Run<'r, 'v, 's> {
+    manager: &'r FieldManager<'s>,
+    live: &'r Value<'v>,
+    config: &'r Value<'v>,
+    name: &'r str,
+    now: &'r str,
+}
+
+impl<'a> Run<'_, 'a, '_> {
+    fn run<'v>(
+        &'v self,
+        arena: &'a Bump,
+        mut entries: Vec<Manager<'v>>,
+        force: bool,
+    ) -> Result<Applied<'a>, ApplyError>
+    where
+        'a: 'v,
+    {
+        let updater = Updater { arena, manager: self.manager };
+        if entries.is_empty() {
+            self.note_existing(arena, &updater, &mut entries);
+        }
+        updater.reconcile(&mut entries);
+        let own = Manager::new(self.manager, self.name, Operation::Apply);
+        let before = entries.clone();
+        let mut result = updater.apply(&mut entries, own, (self.live, self.config), force);
+        if let Err(ApplyFailure::Conflict(taken)) = &mut result
+            && self.name == last_applied::KUBECTL
+            && let Some(set) =
+                last_applied::unchanged_since(arena, self.manager, self.manager.schema, self.live)
+        {
+            for conflict in taken.iter_mut() {
+                conflict.set = conflict.set.difference(arena, set);
+            }
+            taken.retain(|conflict| !conflict.set.is_empty());
+            if taken.is_empty() {
+                entries = before;
+                result = updater.apply(&mut entries, own, (self.live, self.config), true);
+            }
+        }
+        let object = match result {
+            Ok(object) => object.map(|object| object.copy_into(arena)),
+            Err(ApplyFailure::Conflict(taken)) => return Err(ApplyError::Conflicts(conflicts(taken))),
+            Err(ApplyFailure::Other(error)) => return Err(error),
+        };
+        if object.is_some()
+            && let Some(entry) = entries.iter_mut().find(|entry| entry.is_same(&own))
+        {
+            entry.time = Some(self.now);
+        }
+        let kept_by_kubectl = self.name == last_applied::KUBECTL;
+        Ok(Applied {
+            object,
+            managed_fields: managers::encode(arena, &mut entries),
+            last_applied: kept_by_kubectl.then(|| last_applied::text_of(arena, self.config)),
+        })
+    }
+
+    /// Gives what an object had before anyone was tracked to a manager of its own.
+    fn note_existing<'v>(
+        &'v self,
+        arena: &'v Bump,
+        updater: &Updater<'v, '_>,
+        entries: &mut Vec<Manager<'v>>,
+    ) {
+        let zero: &'v Value<'v> = arena.alloc(self.manager.zero(arena));
+        let comparison = updater.compare(zero, self.live);
+        let own = Manager::new(self.manager, "before-first-apply", Operation::Update);
+        updater.update(entries, own, (zero, self.live), comparison, self.now);
+    }
+}
+
+/// The conflicts that messages list, in the order of managers.
+fn conflicts(mut taken: Vec<Taken<'_>>) -> Conflicts {
+    taken.sort_by_cached_key(|taken| taken.manager.identifier());
+    let mut out = Vec::new();
+    for Taken { manager, set } in taken {
+        let manager = manager.shown();
+        set.for_each(&mut |path| {
+            out.push(Conflict { manager: manager.clone(), path: Path(path).to_string() });
+        });
+    }
+    Conflicts(out)
+}

@@ -1,0 +1,233 @@
+//! `metadata.managedFields`: who owns what, out of and back into an object.
+
+use std::cmp::Ordering;
+
+use bumpalo::{Bump, collections::Vec as ArenaVec};
+
+use super::{
+    fields_v1::{parse_fields, print_fields},
+    set::FieldSet,
+};
+use crate::{
+    json::quote,
+    value::{Map, Value},
+};
+
+/// How a manager came to own its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Operation {
+    Apply,
+    Update,
+}
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Operation::Apply => "Apply",
+            Operation::Update => "Update",
+        }
+    }
+}
+
+/// One entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manager<'v> {
+    pub(crate) name: &'v str,
+    pub(crate) operation: Operation,
+    pub(crate) api_version: &'v str,
+    pub(crate) subresource: &'v str,
+    /// RFC 3339 to the second, UTC.
+    pub(crate) time: Option<&'v str>,
+    pub(crate) set: FieldSet<'v>,
+}
+
+impl Manager<'_> {
+    /// Whether two entries are about the same manager: an applier has one for all versions.
+    pub(crate) fn is_same(&self, other: &Manager<'_>) -> bool {
+        self.name == other.name
+            && self.operation == other.operation
+            && self.subresource == other.subresource
+            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+    }
+
+    /// The text that identifies a manager; conflicts are listed in its order.
+    pub(crate) fn identifier(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut member = |name: &str, value: &str| {
+            if !value.is_empty() {
+                out.push(if out.is_empty() { b'{' } else { b',' });
+                quote::write_string(&mut out, name);
+                out.push(b':');
+                quote::write_string(&mut out, value);
+            }
+        };
+        member("manager", self.name);
+        member("operation", self.operation.name());
+        if self.operation == Operation::Update {
+            member("apiVersion", self.api_version);
+        }
+        member("subresource", self.subresource);
+        out.push(b'}');
+        out
+    }
+
+    /// The manager as messages name it.
+    pub(crate) fn shown(&self) -> String {
+        let mut out = quote::go_quote(self.name);
+        if !self.subresource.is_empty() {
+            out.push_str(" with subresource ");
+            out.push_str(&quote::go_quote(self.subresource));
+        }
+        if self.operation == Operation::Update {
+            out.push_str(" using ");
+            out.push_str(self.api_version);
+        }
+        out
+    }
+
+    fn seconds(&self) -> &str {
+        self.time.unwrap_or("1970-01-01T00:00:00Z")
+    }
+
+    /// The order in which objects list them.
+    fn order(&self, other: &Manager<'_>) -> Ordering {
+        (self.operation, self.seconds(), self.name, self.api_version, self.subresource).cmp(&(
+            other.operation,
+            other.seconds(),
+            other.name,
+            other.api_version,
+            other.subresource,
+        ))
+    }
+}
+
+/// The list as it stands in an object's metadata, where there is one.
+pub(crate) fn listed<'v, 'a>(object: &'v Value<'a>) -> Option<&'v Value<'a>> {
+    object.path(&["metadata", "managedFields"]).filter(|list| !list.is_null())
+}
+
+/// Reads the entries of a list; of two about the same manager the last counts.
+pub(crate) fn decode<'v>(arena: &'v Bump, list: Option<&'v Value<'v>>) -> Result<Vec<Manager<'v>>, String> {
+    let mut managers: Vec<Manager<'v>> = Vec::new();
+    for (at, entry) in list.and_then(Value::as_list).into_iter().flatten().enumerate() {
+        let text = |name: &str| entry.str_at(&[name]).unwrap_or("");
+        let operation = match text("operation") {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return Err("operation must be `Apply` or `Update`".into()),
+        };
+        if text("apiVersion").is_empty() {
+            return Err("apiVersion must not be empty".into());
+        }
+        match text("fieldsType") {
+            "FieldsV1" => {}
+            "" => return Err(format!("missing fieldsType in managed fields entry {at}")),
+            other => {
+                let other = quote::go_quote(other);
+                return Err(format!("invalid fieldsType {other} in managed fields entry {at}"));
+            }
+        }
+        let set = match entry.path(&["fieldsV1"]) {
+            Some(Value::Raw(text)) => parse_fields(arena, text).map_err(|e| {
+                format!("error decoding versioned set from entry {at}: error decoding set: {e}")
+            })?,
+            _ => FieldSet::EMPTY,
+        };
+        let manager = Manager {
+            name: text("manager"),
+            operation,
+            api_version: text("apiVersion"),
+            subresource: text("subresource"),
+            time: entry.str_at(&["time"]),
+            set,
+        };
+        match managers.iter_mut().find(|known| known.is_same(&manager)) {
+            Some(known) => *known = manager,
+            None => managers.push(manager),
+        }
+    }
+    Ok(managers)
+}
+
+/// The list of entries, in order; `None` where there are none.
+pub(crate) fn encode<'a>(arena: &'a Bump, managers: &mut [Manager<'_>]) -> Option<Value<'a>> {
+    if managers.is_empty() {
+        return None;
+    }
+    managers.sort_by(|a, b| a.order(b));
+    let mut list = ArenaVec::with_capacity_in(managers.len(), arena);
+    let mut fields = Vec::with_capacity(512);
+    for manager in managers.iter() {
+        let mut entry = Map::new_in(arena);
+        let mut text = |name: &'static str, value: &str| {
+            if !value.is_empty() {
+                entry.push_unique(name, Value::String(arena.alloc_str(value)));
+            }
+        };
+        text("manager", manager.name);
+        text("operation", manager.operation.name());
+        text("apiVersion", manager.api_version);
+        text("time", manager.time.unwrap_or(""));
+        text("fieldsType", "FieldsV1");
+        fields.clear();
+        print_fields(manager.set, &mut fields);
+        // What is printed is made of texts, so it is one.
+        let fields = String::from_utf8_lossy(&fields);
+        entry.push_unique("fieldsV1", Value::Raw(arena.alloc_str(&fields)));
+        if !manager.subresource.is_empty() {
+            entry.push_unique("subresource", Value::String(arena.alloc_str(manager.subresource)));
+        }
+        list.push(Value::Map(entry));
+    }
+    Some(Value::List(list))
+}
+
+/// Whether a list asks to forget all owners: empty, or with one entry that says nothing.
+pub(crate) fn is_reset(list: Option<&Value<'_>>) -> bool {
+    match list.and_then(Value::as_list).map(|list| list.as_slice()) {
+        Some([]) => true,
+        Some([Value::Map(entry)]) => entry.iter().all(|(_, value)| match value {
+            Value::String(text) => text.is_empty(),
+            value => value.is_null(),
+        }),
+        Some([Value::Null]) => true,
+        _ => false,
+    }
+}
+
+/// Merges the oldest entries of updates, each version's into one named `ancient-changes`, until no more than
+/// [`UPDATE_MANAGERS_MAX`](crate::limits::UPDATE_MANAGERS_MAX) are left.
+pub(crate) fn cap_updates<'v>(arena: &'v Bump, managers: &mut Vec<Manager<'v>>) {
+    let updates =
+        |managers: &[Manager<'_>]| managers.iter().filter(|m| m.operation == Operation::Update).count();
+    let mut left = updates(managers);
+    if left <= crate::limits::UPDATE_MANAGERS_MAX {
+        return;
+    }
+    let mut oldest: Vec<Manager<'v>> =
+        managers.iter().filter(|m| m.operation == Operation::Update).copied().collect();
+    oldest.sort_by(|a, b| a.seconds().cmp(b.seconds()).then_with(|| a.identifier().cmp(&b.identifier())));
+    // The first entry of a version is the one that the others of that version are merged with.
+    let mut first_of: Vec<Manager<'v>> = Vec::new();
+    for manager in oldest {
+        if left <= crate::limits::UPDATE_MANAGERS_MAX {
+            break;
+        }
+        let Some(first) = first_of.iter().find(|first| first.api_version == manager.api_version) else {
+            first_of.push(manager);
+            continue;
+        };
+        let bucket = Manager { name: "ancient-changes", subresource: "", ..manager };
+        let known = managers.iter().find(|m| m.is_same(&bucket)).map(|m| m.set);
+        let base = known.unwrap_or_else(|| {
+            let set = managers.iter().find(|m| m.is_same(first)).map(|m| m.set);
+            set.unwrap_or_default()
+        });
+        if known.is_none() {
+            managers.retain(|m| !m.is_same(first));
+        }
+        managers.retain(|m| !m.is_same(&manager) && !m.is_same(&bucket));
+        managers.push(Manager { set: manager.set.union(arena, base), ..bucket });
+        left -= 1;
+    }
+}

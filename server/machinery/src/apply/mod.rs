@@ -1,0 +1,38 @@
+//! Who owns which field, and server-side apply: field sets with their `FieldsV1` form, the walks over objects that
+//! make and use them, and the field manager that keeps `metadata.managedFields`.
+//!
+//! The rules are those of `sigs.k8s.io/structured-merge-diff` (v6.4.2) and of `k8s.io/apimachinery`'s
+//! `managedfields`, over the compiled Schema.
+
+mod compare;
+mod conflict;
+mod field_manager;
+mod field_set;
+mod fields_v1;
+mod items;
+mod last_applied;
+mod managers;
+mod merge;
+mod normalize;
+mod path;
+mod remove;
+mod schema_sets;
+mod set;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod updater;
+mod validate;
+mod walk;
+
+pub use compare::{Comparison, compare};
+pub use conflict::{Conflict, Conflicts};
+pub use field_manager::{Applied, ApplyError, FieldManager, NoOtherVersion, ResetFields, Versions};
+pub use field_set::field_set;
+pub use fields_v1::{MalformedFields, parse_fields, print_fields};
+pub use merge::merge;
+pub use normalize::normalize;
+pub use path::{PathElement, compare_values, equal_values};
+pub use remove::remove_items;
+pub use set::{FieldSet, Path};
+pub use validate::{Duplicates, Problem, problems_text, validate};

@@ -1,0 +1,71 @@
+//! Field sets brought in line with the Schema.
+
+use bumpalo::{Bump, collections::Vec as ArenaVec};
+
+use super::{
+    path::PathElement,
+    set::{FieldSet, Node},
+    shape::{Relation, Shape},
+};
+use crate::schema::Schema;
+
+/// The shape below a step of a value of `shape`; `None` where the Schema has no such step.
+fn step(schema: &Schema, shape: Option<Shape>, element: &PathElement<'_>) -> Option<Shape> {
+    match (shape?, element) {
+        (Shape::Struct { id, .. }, PathElement::FieldName(name)) => {
+            schema.get(id).field(name).map(|(_, field)| Shape::of_field(schema, field))
+        }
+        (Shape::Map { element, .. }, PathElement::FieldName(_)) => Some(Shape::of_element(schema, element)),
+        (Shape::List { element, .. }, PathElement::Key(_)) => Some(Shape::of_element(schema, element)),
+        (Shape::Deduced, PathElement::FieldName(_)) => Some(Shape::Deduced),
+        _ => None,
+    }
+}
+
+/// The set with every declared field a member that has members below it.
+pub(crate) fn with_named_fields<'v>(
+    arena: &'v Bump,
+    schema: &Schema,
+    shape: Option<Shape>,
+    set: FieldSet<'v>,
+) -> FieldSet<'v> {
+    set.map(arena, &mut |node| {
+        let below = step(schema, shape, &node.element);
+        let named = matches!(shape, Some(Shape::Struct { .. })) && below.is_some();
+        Node {
+            member: node.member || named,
+            children: with_named_fields(arena, schema, below, node.children),
+            ..*node
+        }
+    })
+}
+
+/// The set as it is owned today, where it was written when a value that is now owned as a whole was not: the owner of
+/// a part becomes an owner of the whole.
+pub(crate) fn reconcile<'v>(
+    arena: &'v Bump,
+    schema: &Schema,
+    shape: Option<Shape>,
+    set: FieldSet<'v>,
+) -> FieldSet<'v> {
+    if set.nodes().iter().all(|node| node.children.is_empty()) {
+        return set;
+    }
+    let mut changed = false;
+    let mut nodes = ArenaVec::with_capacity_in(set.nodes().len(), arena);
+    for node in set.nodes() {
+        let below = step(schema, shape, &node.element);
+        let children = match below {
+            Some(
+                Shape::Struct { atomic: true, .. }
+                | Shape::Map { atomic: true, .. }
+                | Shape::List { relation: Relation::Atomic, .. },
+            ) => FieldSet::EMPTY,
+            _ => reconcile(arena, schema, below, node.children),
+        };
+        let member = node.member || children.is_empty() && !node.children.is_empty();
+        changed |= children != node.children;
+        nodes.push(Node { member, children, ..*node });
+    }
+    if changed { FieldSet::from_nodes(nodes) } else { set }
+}

@@ -1,0 +1,297 @@
+//! What an update or an apply does to the owners of an object's fields.
+
+use bumpalo::Bump;
+
+use super::{
+    compare::{Comparison, compare},
+    field_manager::{ApplyError, FieldManager},
+    field_set::field_set,
+    managers::{Manager, Operation},
+    merge::merge,
+    path::{PathElement, equal_values},
+    remove::remove_items,
+    schema_sets::{reconcile, with_named_fields},
+    set::{FieldSet, Node},
+    shape::Shape,
+};
+use crate::{schema::StructId, value::Value};
+
+/// A manager's share of a conflict.
+pub(crate) struct Taken<'v> {
+    pub(crate) manager: Manager<'v>,
+    pub(crate) set: FieldSet<'v>,
+}
+
+/// An object in one version.
+#[derive(Clone, Copy)]
+struct Versioned<'v> {
+    ty: StructId,
+    object: &'v Value<'v>,
+}
+
+pub(crate) struct Updater<'v, 's> {
+    pub(crate) arena: &'v Bump,
+    pub(crate) manager: &'v FieldManager<'s>,
+}
+
+impl<'v> Updater<'v, '_> {
+    /// The object in a version; `None` where its kind is not known in that version.
+    fn convert(&self, object: &'v Value<'v>, from: &str, to: &str) -> Option<Versioned<'v>> {
+        if from == to {
+            let ty = if to == self.manager.api_version { Some(self.manager.ty) } else { self.type_of(to) };
+            return ty.map(|ty| Versioned { ty, object });
+        }
+        let ty = self.type_of(to)?;
+        let converted = self.manager.versions.convert(self.arena, object, from, to)?;
+        Some(Versioned { ty, object: self.arena.alloc(converted) })
+    }
+
+    fn type_of(&self, api_version: &str) -> Option<StructId> {
+        if api_version == self.manager.api_version {
+            return Some(self.manager.ty);
+        }
+        self.manager.schema.kind_of(api_version, self.manager.kind).map(|kind| kind.ty)
+    }
+
+    /// Compares two objects of the request's version; fields that the write cannot change are left out.
+    pub(crate) fn compare(&self, old: &'v Value<'v>, new: &'v Value<'v>) -> Comparison<'v> {
+        self.compare_as(self.manager.ty, old, new)
+    }
+
+    fn compare_as(&self, ty: StructId, old: &'v Value<'v>, new: &'v Value<'v>) -> Comparison<'v> {
+        let comparison = compare(self.arena, self.manager.schema, ty, old, new);
+        if comparison.is_same() {
+            return comparison;
+        }
+        comparison.filter(|set| self.manager.reset.filter(self.arena, set))
+    }
+
+    /// Brings what managers own in line with the Schema; a manager of an unknown version is forgotten.
+    pub(crate) fn reconcile(&self, managers: &mut Vec<Manager<'v>>) {
+        let schema = self.manager.schema;
+        managers.retain_mut(|manager| {
+            let Some(ty) = self.type_of(manager.api_version) else { return false };
+            let shape = Some(Shape::of_struct(schema, ty));
+            manager.set = reconcile(self.arena, schema, shape, manager.set);
+            true
+        });
+    }
+
+    /// Takes from all managers but `own` what changed between two objects. What they would lose to a change is
+    /// answered and stays theirs where that is not `forced`.
+    fn take(
+        &self,
+        managers: &mut Vec<Manager<'v>>,
+        own: Option<&Manager<'v>>,
+        (old, new): (&'v Value<'v>, &'v Value<'v>),
+        comparison: Comparison<'v>,
+        forced: bool,
+    ) -> Vec<Taken<'v>> {
+        let arena = self.arena;
+        let version = self.manager.api_version;
+        let mut comparisons: Vec<(&str, Option<Comparison<'v>>)> = vec![(version, Some(comparison))];
+        let mut taken = Vec::new();
+        let mut after: Vec<Option<Manager<'v>>> = Vec::with_capacity(managers.len());
+        for manager in managers.iter() {
+            if own.is_some_and(|own| own.is_same(manager)) {
+                after.push(Some(*manager));
+                continue;
+            }
+            let known = comparisons.iter().find(|(version, _)| *version == manager.api_version);
+            let comparison = match known {
+                Some((_, comparison)) => *comparison,
+                None => {
+                    let old = self.convert(old, version, manager.api_version);
+                    let new = self.convert(new, version, manager.api_version);
+                    let comparison =
+                        old.zip(new).map(|(old, new)| self.compare_as(new.ty, old.object, new.object));
+                    comparisons.push((manager.api_version, comparison));
+                    comparison
+                }
+            };
+            let Some(comparison) = comparison else {
+                after.push(None);
+                continue;
+            };
+            let changed = comparison.modified.union(arena, comparison.added);
+            let lost = manager.set.intersection(arena, changed);
+            if !lost.is_empty() {
+                taken.push(Taken { manager: *manager, set: lost });
+            }
+            let set = manager.set.difference(arena, lost).difference(arena, comparison.removed);
+            after.push(Some(Manager { set, ..*manager }));
+        }
+        if taken.is_empty() || forced {
+            *managers = after.into_iter().flatten().filter(|manager| !manager.set.is_empty()).collect();
+        }
+        taken
+    }
+
+    /// Notes an update that is done: `own` names the manager, its set is what it owned before.
+    pub(crate) fn update(
+        &self,
+        managers: &mut Vec<Manager<'v>>,
+        own: Manager<'v>,
+        objects: (&'v Value<'v>, &'v Value<'v>),
+        comparison: Comparison<'v>,
+        now: &'v str,
+    ) {
+        self.take(managers, None, objects, comparison, true);
+        let changed = comparison.modified.union(self.arena, comparison.added);
+        let set = strip(self.arena, self.manager.reset.filter(self.arena, changed));
+        if set.is_empty() {
+            return;
+        }
+        match managers.iter_mut().find(|manager| manager.is_same(&own)) {
+            Some(manager) => {
+                manager.set = set.union(self.arena, manager.set);
+                manager.time = Some(now);
+            }
+            None => managers.push(Manager { set, time: Some(now), ..own }),
+        }
+    }
+
+    /// Merges a configuration and takes away what its manager owned and no longer names. Answers the new object,
+    /// `None` where it is the old one.
+    pub(crate) fn apply(
+        &self,
+        managers: &mut Vec<Manager<'v>>,
+        own: Manager<'v>,
+        (live, config): (&'v Value<'v>, &'v Value<'v>),
+        force: bool,
+    ) -> Result<Option<&'v Value<'v>>, ApplyFailure<'v>> {
+        let (arena, schema, ty) = (self.arena, self.manager.schema, self.manager.ty);
+        let merged = merge(arena, schema, ty, live, config);
+        let merged: &'v Value<'v> = match merged {
+            Ok(merged) => arena.alloc(merged),
+            Err(why) => {
+                return Err(ApplyFailure::Other(ApplyError::Failed(format!(
+                    "failed to merge config: {why}"
+                ))));
+            }
+        };
+        let set = self.manager.reset.filter(arena, field_set(arena, schema, ty, config));
+        let last = managers.iter().find(|manager| manager.is_same(&own)).copied();
+        managers.retain(|manager| !manager.is_same(&own));
+        let time = last.and_then(|last| last.time);
+        managers.push(Manager { set, time, ..own });
+        let new = match last.filter(|last| !last.set.is_empty()) {
+            Some(last) => self.prune(merged, managers, last),
+            None => merged,
+        };
+        let comparison = self.compare(live, new);
+        let taken = self.take(managers, Some(&own), (live, new), comparison, force);
+        if !taken.is_empty() && !force {
+            return Err(ApplyFailure::Conflict(taken));
+        }
+        if let Some(manager) = managers.iter_mut().find(|manager| manager.is_same(&own)) {
+            manager.set = strip(arena, manager.set);
+        }
+        managers.retain(|manager| !manager.set.is_empty());
+        Ok((!equal_values(arena, live, new)).then_some(new))
+    }
+
+    /// The merged object without what only `last`, the manager's entry before, owned.
+    fn prune(&self, merged: &'v Value<'v>, managers: &[Manager<'v>], last: Manager<'v>) -> &'v Value<'v> {
+        let arena = self.arena;
+        let version = self.manager.api_version;
+        let Some(in_last) = self.convert(merged, version, last.api_version) else { return merged };
+        let last_set = self.named(in_last.ty, last.set);
+        let mut pruned = self.without(in_last, last_set);
+        // The version of the last entry first, then the others.
+        let mut versions = vec![last.api_version];
+        for manager in managers {
+            if !versions.contains(&manager.api_version) {
+                versions.push(manager.api_version);
+            }
+        }
+        let mut pruned_in = last.api_version;
+        for of_version in versions {
+            let owned = managers.iter().filter(|manager| manager.api_version == of_version);
+            let owned = owned.fold(FieldSet::EMPTY, |set: FieldSet<'v>, m| set.union(arena, m.set));
+            if owned.is_empty() {
+                continue;
+            }
+            let whole = self.convert(in_last.object, last.api_version, of_version);
+            let rest = self.convert(pruned.object, pruned_in, of_version);
+            let (Some(whole), Some(rest)) = (whole, rest) else { continue };
+            let kept = self.members(rest).union(arena, self.named(whole.ty, owned));
+            pruned = self.without(whole, self.members(whole).difference(arena, kept));
+            pruned_in = of_version;
+        }
+        let Some(rest) = self.convert(pruned.object, pruned_in, last.api_version) else { return merged };
+        let gone = self.members(in_last).difference(arena, self.members(rest));
+        let pruned = self.without(in_last, gone.intersection(arena, last_set));
+        match self.convert(pruned.object, last.api_version, version) {
+            Some(pruned) => pruned.object,
+            None => merged,
+        }
+    }
+
+    fn named(&self, ty: StructId, set: FieldSet<'v>) -> FieldSet<'v> {
+        let schema = self.manager.schema;
+        with_named_fields(self.arena, schema, Some(Shape::of_struct(schema, ty)), set)
+    }
+
+    fn members(&self, of: Versioned<'v>) -> FieldSet<'v> {
+        self.named(of.ty, field_set(self.arena, self.manager.schema, of.ty, of.object))
+    }
+
+    fn without(&self, of: Versioned<'v>, set: FieldSet<'v>) -> Versioned<'v> {
+        let object = remove_items(self.arena, self.manager.schema, of.ty, of.object, set);
+        Versioned { object: self.arena.alloc(object), ..of }
+    }
+}
+
+/// Why an apply did not happen.
+pub(crate) enum ApplyFailure<'v> {
+    /// Others own what it would change.
+    Conflict(Vec<Taken<'v>>),
+    /// Anything else.
+    Other(ApplyError),
+}
+
+/// The set without the fields that nobody owns: the kind, the identity and what the server decides.
+pub(crate) fn strip<'v>(arena: &'v Bump, set: FieldSet<'v>) -> FieldSet<'v> {
+    const METADATA: [&str; 9] = [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ];
+    let unowned = |element: &PathElement<'_>, names: &[&str]| matches!(element, PathElement::FieldName(name) if names.contains(name));
+    set.map(arena, &mut |node| {
+        if !unowned(&node.element, &["apiVersion", "kind", "metadata"]) {
+            return *node;
+        }
+        let metadata = unowned(&node.element, &["metadata"]);
+        let children = if metadata {
+            node.children.map(arena, &mut |node| Node {
+                member: node.member && !unowned(&node.element, &METADATA),
+                ..*node
+            })
+        } else {
+            node.children
+        };
+        Node { member: false, children, ..*node }
+    })
+}
+
+impl<'v> Manager<'v> {
+    /// An entry of nobody yet.
+    pub(crate) fn new(manager: &'v FieldManager<'_>, name: &'v str, operation: Operation) -> Manager<'v> {
+        Manager {
+            name: if name.is_empty() { "unknown" } else { name },
+            operation,
+            api_version: manager.api_version,
+            subresource: manager.subresource,
+            time: None,
+            set: FieldSet::EMPTY,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Whether a tree fits its type, as a configuration to apply must.
+
+use bumpalo::Bump;
+
+use super::{
+    items::{Index, item_element},
+    path::PathElement,
+    shape::{Relation, Shape},
+};
+use crate::{
+    schema::{Element, Schema, StructId, Type},
+    value::{Map, Value},
+};
+
+/// Whether items of a list may be the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// They may: an object that is stored has what it has.
+    Allowed,
+    /// They may not.
+    Refused,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where (`.spec.ports[0]`), empty for the object itself.
+    pub path: String,
+    /// What.
+    pub message: String,
+}
+
+/// The text of all problems.
+pub fn problems_text(problems: &[Problem]) -> String {
+    let one = |p: &Problem| match p.path.as_str() {
+        "" => p.message.clone(),
+        path => format!("{path}: {}", p.message),
+    };
+    match problems {
+        [only] => one(only),
+        _ => {
+            let lines = problems.iter().map(|p| format!("  {}", one(p)));
+            std::iter::once("errors:".to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// What is wrong with a tree of a type; empty when nothing is.
+pub fn validate<'v>(
+    arena: &'v Bump,
+    schema: &'v Schema,
+    ty: StructId,
+    object: &'v Value<'v>,
+    duplicates: Duplicates,
+) -> Vec<Problem> {
+    let mut walker = Walker { arena, schema, duplicates, path: String::new(), problems: Vec::new() };
+    walker.value(Shape::of_struct(schema, ty), Type::Struct(ty), object);
+    walker.problems
+}
+
+struct Walker<'v> {
+    arena: &'v Bump,
+    schema: &'v Schema,
+    duplicates: Duplicates,
+    path: String,
+    problems: Vec<Problem>,
+}
+
+impl<'v> Walker<'v> {
+    fn problem(&mut self, message: String) {
+        self.problems.push(Problem { path: self.path.clone(), message });
+    }
+
+    fn below(&mut self, element: &PathElement<'_>, see: impl FnOnce(&mut Self)) {
+        let len = self.path.len();
+        self.path.push_str(&element.to_string());
+        see(self);
+        self.path.truncate(len);
+    }
+
+    fn value(&mut self, shape: Shape, ty: Type, value: &'v Value<'v>) {
+        match (shape, value) {
+            (_, Value::Null) | (Shape::Deduced, _) => {}
+            (Shape::Struct { id, .. }, Value::Map(map)) => self.members(id, map),
+            (Shape::Map { element, .. }, Value::Map(map)) => {
+                let shape = Shape::of_element(self.schema, element);
+                for (key, value) in map.iter() {
+                    self.below(&PathElement::FieldName(key), |w| w.value(shape, element.ty, value));
+                }
+            }
+            (Shape::List { element, relation }, Value::List(list)) => self.list(element, relation, list),
+            (Shape::Struct { .. } | Shape::Map { .. }, value) => {
+                self.problem(format!("expected map, got {}", shown(value)));
+            }
+            (Shape::List { .. }, value) => self.problem(format!("expected list, got {}", shown(value))),
+            (Shape::Leaf, value) => self.scalar(ty, value),
+        }
+    }
+
+    fn members(&mut self, id: StructId, map: &'v Map<'v>) {
+        let of = self.schema.get(id);
+        for (key, value) in map.iter() {
+            match of.field(key) {
+                Some((_, field)) => {
+                    let shape = Shape::of_field(self.schema, field);
+                    self.below(&PathElement::FieldName(key), |w| w.value(shape, field.ty, value));
+                }
+                // A type that declares no fields takes any.
+                None if of.fields.is_empty() => {}
+                None => {
+                    self.below(&PathElement::FieldName(key), |w| {
+                        w.problem("field not declared in schema".into());
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Looks at items up to the first one that has no path element.
+    fn list(&mut self, element: Element, relation: Relation, list: &'v [Value<'v>]) {
+        let shape = Shape::of_element(self.schema, element);
+        let (arena, schema) = (self.arena, self.schema);
+        let mut failed = None;
+        let mut step = |(at, item)| match relation {
+            Relation::Atomic => Some(PathElement::Index(at as i64)),
+            _ => match item_element(arena, schema, element, relation, item) {
+                Ok(step) => Some(step),
+                Err(why) => {
+                    failed = Some(format!("element {at}: {why}"));
+                    None
+                }
+            },
+        };
+        let steps: Vec<_> = list.iter().enumerate().map_while(&mut step).collect();
+        let index = Index::new(steps.iter().copied());
+        for (at, (step, item)) in steps.iter().zip(list).enumerate() {
+            let again = index.positions(step).first().is_some_and(|(_, first)| *first < at);
+            if again && self.duplicates == Duplicates::Refused {
+                self.problem(format!("duplicate entries for key {step}"));
+            }
+            self.below(step, |w| w.value(shape, element.ty, item));
+        }
+        if let Some(why) = failed {
+            self.problem(why);
+        }
+    }
+
+    fn scalar(&mut self, ty: Type, value: &Value<'_>) {
+        let message = match (ty, value) {
+            (Type::RawExtension | Type::FieldsV1, _) => return,
+            (Type::String | Type::Bytes | Type::Duration, Value::String(_))
+            | (Type::Bool, Value::Bool(_))
+            | (Type::Int32 | Type::Int64 | Type::Float64, Value::Int(_) | Value::Float(_)) => return,
+            (Type::String | Type::Bytes | Type::Duration, value) => {
+                format!("expected string, got {}", go_syntax(value))
+            }
+            (Type::Bool, value) => format!("expected boolean, got {}", shown(value)),
+            (Type::Int32 | Type::Int64 | Type::Float64, value) => {
+                format!("expected numeric (int or float), got {}", go_type(value))
+            }
+            (_, Value::List(_) | Value::Map(_)) => format!("expected any scalar, got {}", shown(value)),
+            _ => return,
+        };
+        self.problem(message);
+    }
+}
+
+/// A value as Go's `%v` prints the library's wrapper of it.
+fn shown(value: &Value<'_>) -> String {
+    format!("&{{{}}}", inner(value))
+}
+
+/// A value as Go's `%#v` prints the library's wrapper of it.
+fn go_syntax(value: &Value<'_>) -> String {
+    let inner = match value {
+        Value::String(s) => crate::json::quote::go_quote(s),
+        Value::List(_) | Value::Map(_) => format!("{}{{…}}", go_type(value)),
+        value => inner(value),
+    };
+    format!("&value.valueUnstructured{{Value:{inner}}}")
+}
+
+fn inner(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "<nil>".into(),
+        Value::Bool(b) => b.to_string(),
+        Value::Int(n) => n.to_string(),
+        Value::Float(f) => f.to_string(),
+        Value::String(s) | Value::Raw(s) => (*s).to_owned(),
+        Value::List(list) => format!("[{}]", list.iter().map(inner).collect::<Vec<_>>().join(" ")),
+        Value::Map(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            let entries = entries.iter().map(|(key, value)| format!("{key}:{}", inner(value)));
+            format!("map[{}]", entries.collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) | Value::Raw(_) => "string",
+        Value::List(_) => "[]interface {}",
+        Value::Map(_) => "map[string]interface {}",
+    }
+}

@@ -1,0 +1,106 @@
+//! Walks over the members of one or two objects by the Schema.
+
+use crate::{
+    schema::{Field, Struct},
+    value::{Map, Value},
+};
+
+/// Finds the fields of a map while the fields of its struct are gone through in order.
+struct Cursor<'v> {
+    map: Option<&'v Map<'v>>,
+    next: usize,
+    /// The entries stand in field order, as decoding leaves them: what is not next is not there.
+    ordered: bool,
+}
+
+impl<'v> Cursor<'v> {
+    fn new(of: &Struct, map: Option<&'v Map<'v>>) -> Self {
+        let mut next = 0;
+        if let Some(map) = map {
+            for field in &of.fields {
+                next += usize::from(map.entry_at(next).is_some_and(|(key, _)| key == field.name));
+            }
+        }
+        Cursor { map, next: 0, ordered: map.is_none_or(|map| map.len() == next) }
+    }
+
+    fn take(&mut self, name: &str) -> Option<&'v Value<'v>> {
+        let map = self.map?;
+        if !self.ordered {
+            return map.get(name);
+        }
+        match map.entry_at(self.next) {
+            Some((key, value)) if key == name => {
+                self.next += 1;
+                Some(value)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Calls `see` for every field that one of two structs has.
+pub(crate) fn zip_struct<'v>(
+    of: &'v Struct,
+    a: Option<&'v Map<'v>>,
+    b: Option<&'v Map<'v>>,
+    see: &mut dyn FnMut(&'v Field, Option<&'v Value<'v>>, Option<&'v Value<'v>>),
+) {
+    let (mut a, mut b) = (Cursor::new(of, a), Cursor::new(of, b));
+    for field in &of.fields {
+        let (a, b) = (a.take(field.name), b.take(field.name));
+        if a.is_some() || b.is_some() {
+            see(field, a, b);
+        }
+    }
+}
+
+/// Calls `see` for every key that one of two maps has.
+pub(crate) fn zip_map<'v>(
+    a: Option<&'v Map<'v>>,
+    b: Option<&'v Map<'v>>,
+    see: &mut dyn FnMut(&'v str, Option<&'v Value<'v>>, Option<&'v Value<'v>>),
+) {
+    let (a, b) = (sorted(a), sorted(b));
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    loop {
+        match (a.peek(), b.peek()) {
+            (Some(x), Some(y)) if x.0 == y.0 => {
+                see(x.0, Some(x.1), Some(y.1));
+                a.next();
+                b.next();
+            }
+            (Some(x), Some(y)) if x.0 > y.0 => {
+                see(y.0, None, Some(y.1));
+                b.next();
+            }
+            (Some(x), _) => {
+                see(x.0, Some(x.1), None);
+                a.next();
+            }
+            (None, Some(y)) => {
+                see(y.0, None, Some(y.1));
+                b.next();
+            }
+            (None, None) => return,
+        }
+    }
+}
+
+fn sorted<'v>(map: Option<&'v Map<'v>>) -> Vec<(&'v str, &'v Value<'v>)> {
+    let mut entries: Vec<_> = map.into_iter().flat_map(Map::iter).collect();
+    if !entries.is_sorted_by_key(|(key, _)| *key) {
+        entries.sort_unstable_by_key(|(key, _)| *key);
+    }
+    entries
+}
+
+/// A map, where it is one that has entries.
+pub(crate) fn filled_map<'v>(value: Option<&'v Value<'v>>) -> Option<&'v Map<'v>> {
+    value.and_then(Value::as_map).filter(|map| !map.is_empty())
+}
+
+/// The items of a list; none of anything else.
+pub(crate) fn items<'v>(value: Option<&'v Value<'v>>) -> &'v [Value<'v>] {
+    value.and_then(Value::as_list).map_or(&[], |list| list.as_slice())
+}
