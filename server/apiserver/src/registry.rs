@@ -5,6 +5,7 @@ use ringbolt_machinery::{
     field::FieldError,
     schema::{Resource, StructId},
     status::Status,
+    table::Printer,
     value::Value,
 };
 use ringbolt_storage::object::ResourceId;
@@ -136,6 +137,8 @@ pub struct ServedResource {
     pub from_stored: Option<Converter>,
     /// Its strategy.
     pub strategy: &'static dyn Strategy,
+    /// How its objects are shown as rows of a Table; they come in the storage version.
+    pub printer: &'static Printer,
     /// Seconds to live from each write, 0 for ever (events).
     pub ttl_seconds: u64,
 }

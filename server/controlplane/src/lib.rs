@@ -9,6 +9,7 @@ mod defaults;
 mod limits;
 mod network;
 mod pod_resources;
+mod printers;
 mod quality_of_service;
 mod quantity;
 pub mod registry;

@@ -5,7 +5,7 @@ use ringbolt_machinery::schema::{Resource, Schema, StructId};
 use ringbolt_storage::object::ResourceId;
 
 use crate::{
-    conversion, defaults,
+    conversion, defaults, printers,
     strategy::{self, ResourceStrategy},
 };
 
@@ -91,6 +91,7 @@ pub fn build(schema: &'static Schema) -> Registry {
                     to_stored: alias.map(|a| a.to_stored),
                     from_stored: alias.map(|a| a.from_stored),
                     strategy,
+                    printer: printers::of(facts.resource),
                     ttl_seconds: rules.ttl_seconds,
                 });
             }

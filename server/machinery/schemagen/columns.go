@@ -29,6 +29,11 @@ func addColumns(groups []*group) error {
 	return nil
 }
 
+// printerUnused has the kinds whose storage does not use the printer that there is.
+var printerUnused = map[schema.GroupKind]bool{
+	{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}: true,
+}
+
 func columnsOf(generator printers.TableGenerator, gvk schema.GroupVersionKind) ([]metav1.TableColumnDefinition, error) {
 	external, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
@@ -41,8 +46,8 @@ func columnsOf(generator printers.TableGenerator, gvk schema.GroupVersionKind) (
 		return nil, err
 	}
 	table, err := generator.GenerateTable(internal, printers.GenerateOptions{Wide: true})
-	if err != nil {
-		// No printer: the table has the two columns every resource has.
+	if err != nil || printerUnused[gvk.GroupKind()] {
+		// No printer, or none that is used: the table has the two columns every resource has.
 		descriptions := metav1.ObjectMeta{}.SwaggerDoc()
 		return []metav1.TableColumnDefinition{
 			{Name: "Name", Type: "string", Format: "name", Description: descriptions["name"]},

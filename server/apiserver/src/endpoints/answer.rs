@@ -1,6 +1,6 @@
 //! How an answer goes out: negotiated format and form, objects, lists' frames, and Status errors.
 
-use std::num::IntErrorKind;
+use std::{num::IntErrorKind, sync::Arc};
 
 use bytes::Bytes;
 use ringbolt_machinery::{
@@ -18,6 +18,7 @@ use ringbolt_storage::object::Object;
 use super::{
     render::{Form, Render},
     resource::ResourceStore,
+    table::{self, TableForm},
 };
 use crate::{
     core::CoreContext,
@@ -34,6 +35,8 @@ pub(crate) struct Answer {
     pub(crate) core: CoreContext,
     pub(crate) media: MediaType,
     pub(crate) form: Form,
+    /// Why no object can be turned into the form that is asked for.
+    pub(crate) unconvertible: Option<Arc<Status>>,
 }
 
 impl Answer {
@@ -45,27 +48,38 @@ impl Answer {
         let agent = request.head.header("user-agent").unwrap_or_default();
         let endpoint = Endpoint::Resource { collection };
         let media = media_type::negotiate(accept, query, agent, endpoint).map_err(not_acceptable)?;
-        let media = match media.convert {
-            // Tables are not rendered yet: the next acceptable form serves, as it does with older servers.
-            Some(Convert::Table(_)) => without_tables(accept.unwrap_or_default(), query, agent, endpoint)?,
-            _ => media,
-        };
+        let answers_list = matches!(request.info.verb, Verb::List | Verb::DeleteCollection);
+        let mut unconvertible = None;
         let form = match media.convert {
             None => Form::Object,
-            Some(Convert::PartialObjectMetadata(v)) if !collection => Form::Partial(v),
-            Some(Convert::PartialObjectMetadata(v)) if request.info.verb == Verb::Watch => Form::Partial(v),
-            Some(Convert::PartialObjectMetadataList(v)) if request.info.verb == Verb::List => {
-                Form::Partial(v)
+            Some(Convert::PartialObjectMetadata(version)) if !answers_list => Form::Partial(version),
+            Some(Convert::PartialObjectMetadataList(version)) if answers_list => Form::Partial(version),
+            Some(Convert::Table(version)) => match TableForm::parse(version, query) {
+                Ok(table) => Form::Table(table),
+                Err(status) => {
+                    unconvertible = Some(Arc::new(status));
+                    Form::Object
+                }
+            },
+            Some(Convert::PartialObjectMetadata(_)) => {
+                unconvertible = Some(Arc::new(table::mismatch(store, "PartialObjectMetadata", true)));
+                Form::Object
             }
             Some(_) => {
-                let message = format!(
-                    "you requested the {} as a form it cannot be turned into",
-                    if collection { format!("{}List", store.kind()) } else { store.kind().to_owned() }
-                );
-                return Err(Status::failure(406, Reason::NotAcceptable, message));
+                unconvertible = Some(Arc::new(table::mismatch(store, "PartialObjectMetadataList", false)));
+                Form::Object
             }
         };
-        Ok(Answer { core: request.core.clone(), media, form })
+        Ok(Answer { core: request.core.clone(), media, form, unconvertible })
+    }
+
+    /// Fails where objects cannot be turned into the form that is asked for. What is asked for is done before: this
+    /// is of the answer alone.
+    pub(crate) fn convertible(&self) -> Result<(), Status> {
+        match &self.unconvertible {
+            None => Ok(()),
+            Some(status) => Err(Status::clone(status)),
+        }
     }
 
     /// The stored state of an object.
@@ -92,6 +106,9 @@ impl Answer {
         object: Option<&Object>,
         warnings: &[String],
     ) -> Response {
+        if let Err(status) = self.convertible() {
+            return self.status(&status);
+        }
         let render = Render { core: &self.core, store, form: self.form };
         let mut response =
             Response { status: code, content_type: content_type(self.media.format), ..Response::default() };
@@ -181,7 +198,8 @@ pub(crate) fn content_type(format: Format) -> &'static str {
 pub(crate) fn failed(request: &Request<'_>, status: &Status) -> Outcome {
     let agent = request.head.header("user-agent").unwrap_or_default();
     let media = media_type::error_media_type(request.head.header("accept"), request.head.query(), agent);
-    Outcome::Ready(Answer { core: request.core.clone(), media, form: Form::Object }.status(status))
+    let answer = Answer { core: request.core.clone(), media, form: Form::Object, unconvertible: None };
+    Outcome::Ready(answer.status(status))
 }
 
 fn not_acceptable(error: NotAcceptable) -> Status {
@@ -195,17 +213,6 @@ fn not_acceptable(error: NotAcceptable) -> Status {
 /// The 406 of a watch in a format that cannot stream.
 pub(crate) fn stream_not_acceptable(error: NotAcceptable) -> Status {
     not_acceptable(error)
-}
-
-fn without_tables(accept: &[u8], query: &str, agent: &[u8], endpoint: Endpoint) -> Result<MediaType, Status> {
-    let text = std::str::from_utf8(accept).unwrap_or("");
-    let rest: Vec<&str> = text.split(',').filter(|clause| !clause.contains("as=Table")).collect();
-    if rest.is_empty() {
-        let message = "only the following media types are accepted: application/json, application/yaml, \
-                       application/vnd.kubernetes.protobuf";
-        return Err(Status::failure(406, Reason::NotAcceptable, message));
-    }
-    media_type::negotiate(Some(rest.join(",").as_bytes()), query, agent, endpoint).map_err(not_acceptable)
 }
 
 /// 422 for options that validation refuses.

@@ -11,9 +11,10 @@ use super::{
     answer::{self, Answer},
     continue_token,
     get::wait_for,
-    render::Render,
+    render::{Form, Render},
     resource::ResourceStore,
     select::Selection,
+    table::Layout,
 };
 use crate::{
     core::CoreContext,
@@ -219,6 +220,9 @@ fn token_too_old(after: &str) -> Status {
 impl Answer {
     /// A list as an outcome: at once where it is small, else in parts with back-pressure.
     pub(crate) fn list(&self, store: &Arc<ResourceStore>, page: Page) -> Outcome {
+        if let Err(status) = self.convertible() {
+            return Outcome::Ready(self.status(&status));
+        }
         let bytes: usize = page.items.iter().map(|o| o.json.len()).sum();
         let streams = self.media.format == Format::Json && !self.media.pretty;
         if !streams || bytes <= LIST_INLINE_BYTES {
@@ -230,6 +234,9 @@ impl Answer {
 
     /// A list in one piece.
     pub(crate) fn flat_list(&self, store: &Arc<ResourceStore>, page: Page) -> Response {
+        if let Err(status) = self.convertible() {
+            return self.status(&status);
+        }
         if self.media.format == Format::Protobuf {
             return self.protobuf_list(store, &page);
         }
@@ -273,14 +280,18 @@ struct ListSource {
     /// What is still to come before the next item.
     pending: VecDeque<Bytes>,
     items: std::vec::IntoIter<Arc<Object>>,
-    first: bool,
+    /// Items that went out.
+    sent: usize,
+    /// The item that a Table marks.
+    elected: Option<usize>,
     ended: bool,
     failed: Option<Status>,
 }
 
 impl ListSource {
     fn new(answer: Answer, store: Arc<ResourceStore>, page: Page) -> Self {
-        let mut head = Vec::from(Render { core: &answer.core, store: &store, form: answer.form }.list_head());
+        let render = Render { core: &answer.core, store: &store, form: answer.form };
+        let mut head = Vec::from(render.list_head());
         head.extend_from_slice(format!("{}\"", page.revision).as_bytes());
         if !page.continue_token.is_empty() {
             head.extend_from_slice(format!(",\"continue\":\"{}\"", page.continue_token).as_bytes());
@@ -288,15 +299,24 @@ impl ListSource {
         if let Some(remaining) = page.remaining {
             head.extend_from_slice(format!(",\"remainingItemCount\":{remaining}").as_bytes());
         }
-        head.extend_from_slice(b"},\"items\":[");
+        let mut items = page.items;
+        let mut elected = None;
+        match answer.form {
+            Form::Table(table) => {
+                render.table_middle(table, items.len(), &mut head);
+                Layout { items, elected } = render.layout(items);
+            }
+            _ => head.extend_from_slice(b"},\"items\":["),
+        }
         ListSource {
-            answer,
-            store,
             pending: VecDeque::from([Bytes::from(head)]),
-            items: page.items.into_iter(),
-            first: true,
+            items: items.into_iter(),
+            sent: 0,
+            elected,
             ended: false,
             failed: None,
+            answer,
+            store,
         }
     }
 
@@ -306,23 +326,35 @@ impl ListSource {
             part(next);
             return true;
         }
+        let render = Render { core: &self.answer.core, store: &self.store, form: self.answer.form };
         let Some(object) = self.items.next() else {
             if !std::mem::replace(&mut self.ended, true) {
-                part(Bytes::from_static(b"]}\n"));
+                part(match self.answer.form {
+                    Form::Table(_) => Bytes::from_static(render.table_end(self.sent)),
+                    _ => Bytes::from_static(b"]}\n"),
+                });
                 return true;
             }
             return false;
         };
-        let render = Render { core: &self.answer.core, store: &self.store, form: self.answer.form };
-        match render.json(&object.json) {
+        let rendered = match self.answer.form {
+            Form::Table(table) => {
+                let mut row = Vec::new();
+                let rendered = render.row(table, &object.json, self.elected == Some(self.sent), &mut row);
+                rendered.map(|()| (Bytes::from(row), Bytes::new()))
+            }
+            _ => render.json(&object.json),
+        };
+        match rendered {
             Ok((text, tail)) => {
-                if !std::mem::replace(&mut self.first, false) {
+                if self.sent > 0 {
                     part(Bytes::from_static(b","));
                 }
-                part(render.item_head());
-                part(text);
-                if !tail.is_empty() {
-                    part(tail);
+                self.sent += 1;
+                for bytes in [render.item_head(), text, tail] {
+                    if !bytes.is_empty() {
+                        part(bytes);
+                    }
                 }
                 true
             }

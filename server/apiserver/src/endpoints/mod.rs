@@ -18,6 +18,7 @@ mod render;
 mod reset_fields;
 mod resource;
 mod select;
+mod table;
 mod update;
 mod watch;
 mod write;

@@ -1,11 +1,15 @@
 //! From the stored form of an object to the text or message of the version and form a client asked for.
 
+use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{json, protobuf, scan, status::Status, value::Value};
 use ringbolt_protocol::media_type::{Format, MetaVersion};
 use ringbolt_storage::object::{EventKind, Object};
 
-use super::resource::ResourceStore;
+use super::{
+    resource::ResourceStore,
+    table::{IncludeObject, TableForm},
+};
 use crate::core::CoreState;
 
 /// What of an object is shown.
@@ -15,6 +19,8 @@ pub(crate) enum Form {
     Object,
     /// Its metadata.
     Partial(MetaVersion),
+    /// A row of a Table.
+    Table(TableForm),
 }
 
 /// `contentEncoding` and `contentType` of a `runtime.Unknown`, both empty: they follow `raw`.
@@ -35,6 +41,8 @@ impl Render<'_> {
             Form::Object => self.store.object_head.clone(),
             Form::Partial(MetaVersion::V1) => Bytes::from_static(PARTIAL_V1),
             Form::Partial(MetaVersion::V1Beta1) => Bytes::from_static(PARTIAL_V1BETA1),
+            // A Table is rendered whole.
+            Form::Table(_) => Bytes::new(),
         }
     }
 
@@ -42,7 +50,7 @@ impl Render<'_> {
     pub(crate) fn item_head(&self) -> Bytes {
         match self.form {
             Form::Object => Bytes::from_static(b"{"),
-            Form::Partial(_) => self.head(),
+            Form::Partial(_) | Form::Table(_) => self.head(),
         }
     }
 
@@ -54,6 +62,7 @@ impl Render<'_> {
                 "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"",
                 version.api_version()
             )),
+            Form::Table(table) => self.table_list_head(table),
         }
     }
 
@@ -61,7 +70,7 @@ impl Render<'_> {
     pub(crate) fn event_head(&self, kind: EventKind) -> Bytes {
         match self.form {
             Form::Object => self.store.event_head(kind).clone(),
-            Form::Partial(_) => Bytes::from(
+            Form::Partial(_) | Form::Table(_) => Bytes::from(
                 [format!("{{\"type\":\"{}\",\"object\":", event_type(kind)).as_bytes(), &self.head()]
                     .concat(),
             ),
@@ -78,6 +87,7 @@ impl Render<'_> {
                     .ok_or_else(|| Status::internal_error("stored object without metadata"))?;
                 Ok((stored.slice(..end), Bytes::from_static(b"}")))
             }
+            Form::Table(table) => Ok((self.table(table, stored)?.into(), Bytes::new())),
         }
     }
 
@@ -110,8 +120,9 @@ impl Render<'_> {
         self.with_tree(stored, |store, tree| {
             let mut out = Vec::with_capacity(stored.len());
             let ty = match self.form {
-                Form::Object => store.served.facts.ty,
                 Form::Partial(_) => store.partial_type,
+                // No Table is negotiated in protobuf.
+                Form::Object | Form::Table(_) => store.served.facts.ty,
             };
             protobuf::encode(store.schema, ty, tree, &mut out);
             Bytes::from(out)
@@ -126,8 +137,7 @@ impl Render<'_> {
     ) -> Result<T, Status> {
         self.core.with_arena(|arena| {
             let store = self.store;
-            let mut tree = json::decode_stored(arena, store.schema, store.served.stored_type, stored)
-                .map_err(|e| Status::internal_error(e.to_string()))?;
+            let mut tree = self.decode(arena, stored)?;
             if let (Form::Object, Some(convert)) = (self.form, store.served.from_stored) {
                 convert(arena, &mut tree);
             }
@@ -135,11 +145,26 @@ impl Render<'_> {
         })
     }
 
+    /// Decodes a stored object.
+    pub(crate) fn with_stored_tree<T>(
+        &self,
+        stored: &[u8],
+        use_tree: impl FnOnce(&Value<'_>) -> T,
+    ) -> Result<T, Status> {
+        self.core.with_arena(|arena| Ok(use_tree(&self.decode(arena, stored)?)))
+    }
+
+    fn decode<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
+        json::decode_stored(arena, self.store.schema, self.store.served.stored_type, stored)
+            .map_err(|e| Status::internal_error(e.to_string()))
+    }
+
     /// `apiVersion` and `kind` of a list.
     pub(crate) fn list_kind(&self) -> (&str, String) {
         match self.form {
             Form::Object => (&self.store.group_version, format!("{}List", self.store.kind())),
             Form::Partial(version) => (version.api_version(), "PartialObjectMetadataList".to_owned()),
+            Form::Table(table) => (table.version.api_version(), "Table".to_owned()),
         }
     }
 
@@ -148,9 +173,12 @@ impl Render<'_> {
         let annotation =
             if initial_end { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
         let text = format!("{{\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotation}}}}}");
+        if let Form::Table(table) = self.form {
+            return self.table_bookmark(table, Bytes::from(text), initial_end);
+        }
         let ty = match self.form {
-            Form::Object => self.store.served.facts.ty,
             Form::Partial(_) => self.store.partial_type,
+            Form::Object | Form::Table(_) => self.store.served.facts.ty,
         };
         self.core.with_arena(|arena| {
             let schema = self.store.schema;
@@ -178,11 +206,31 @@ impl Render<'_> {
         })
     }
 
+    /// A BOOKMARK event with a row of an object that has nothing but metadata.
+    fn table_bookmark(&self, table: TableForm, object: Bytes, initial_end: bool) -> Result<Bytes, Status> {
+        // The one that ends the initial events is told by its annotation, so that is never left out.
+        let include = match table.include {
+            IncludeObject::None if initial_end => IncludeObject::Metadata,
+            include => include,
+        };
+        let stored = self.core.with_arena(|arena| {
+            let ty = self.store.served.stored_type;
+            let tree = json::decode_typed(arena, self.store.schema, ty, &object, json::Mode::Lenient)
+                .map_err(|e| Status::internal_error(e.to_string()))?;
+            let mut out = Vec::new();
+            json::encode(self.store.schema, ty, &tree.value, &mut out);
+            Ok::<_, Status>(Bytes::from(out).slice(1..))
+        })?;
+        let text = self.table(TableForm { include, ..table }, &stored)?;
+        Ok(Bytes::from([b"{\"type\":\"BOOKMARK\",\"object\":", text.as_slice(), b"}\n"].concat()))
+    }
+
     /// The envelope in front of a message of `len` bytes: magic, TypeMeta, and the key of `raw`.
     pub(crate) fn envelope_head(&self, len: usize) -> Bytes {
         let (api_version, kind) = match self.form {
             Form::Object => (self.store.group_version.as_str(), self.store.kind()),
             Form::Partial(version) => (version.api_version(), "PartialObjectMetadata"),
+            Form::Table(table) => (table.version.api_version(), "Table"),
         };
         let mut head = Vec::with_capacity(64);
         protobuf::unknown_head(api_version, kind, len, &mut head);

@@ -1,11 +1,12 @@
 //! One served resource as the handlers use it: its facts, its strategy, and the bytes put around its objects.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use ringbolt_machinery::{
     schema::{Schema, StructId},
     status::Status,
+    table,
 };
 use ringbolt_protocol::request_info::RequestInfo;
 use ringbolt_storage::object::{EventKind, ResourceId};
@@ -30,6 +31,8 @@ pub(crate) struct ResourceStore {
     pub(crate) event_heads: [Bytes; 3],
     /// `G/V`, or `V` for core.
     pub(crate) group_version: String,
+    /// `columnDefinitions` of its Tables, made when the first is asked for.
+    columns: OnceLock<Vec<u8>>,
     /// `K.G`, or `K` for core: as `Invalid` messages name the kind.
     pub(crate) storage_path: String,
 }
@@ -58,6 +61,7 @@ impl ResourceStore {
             object_head: Bytes::from(object_head),
             storage_path: format!("/registry/{}/", facts.resource),
             group_version,
+            columns: OnceLock::new(),
             served,
         })
     }
@@ -91,6 +95,11 @@ impl ResourceStore {
     /// namespace names it as its own).
     pub(crate) fn namespace<'r>(&self, info: &RequestInfo<'r>) -> &'r str {
         if self.served.facts.namespaced { info.namespace } else { "" }
+    }
+
+    /// `columnDefinitions` of its Tables.
+    pub(crate) fn column_definitions(&self) -> &[u8] {
+        self.columns.get_or_init(|| table::column_definitions(&self.served.facts.columns))
     }
 
     /// Whether stored bytes are served as they are.

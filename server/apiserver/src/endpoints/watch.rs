@@ -18,7 +18,7 @@ use ringbolt_storage::{
 use super::{
     answer::{self, Answer},
     list::parse_options,
-    render::{ENVELOPE_TAIL, Render, error_event, event_type},
+    render::{ENVELOPE_TAIL, Form, Render, error_event, event_type},
     resource::ResourceStore,
     select::Selection,
     write,
@@ -36,6 +36,7 @@ pub(crate) fn watch(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcom
         let mut options = parse_options(request)?;
         options.watch = true;
         answer::check_options("ListOptions", options.validate())?;
+        answer.convertible()?;
         let content_type = answer.media.stream_content_type().map_err(answer::stream_not_acceptable)?;
         let response = Response { status: 200, content_type, ..Response::default() };
         Ok((response, WatchSource::start(answer, store, request, options)?))
@@ -170,7 +171,7 @@ impl WatchSource {
     }
 
     fn send(
-        &self,
+        &mut self,
         kind: EventKind,
         json: &Bytes,
         object: Option<&Object>,
@@ -197,6 +198,7 @@ impl WatchSource {
         part(text);
         part(tail);
         part(Bytes::from_static(b"}\n"));
+        self.drop_headers();
         Ok(())
     }
 
@@ -209,7 +211,15 @@ impl WatchSource {
         self.bookmarked = revision;
         self.next_bookmark = self.answer.core.now() + BOOKMARK_INTERVAL;
         part(self.render().bookmark(self.answer.media.format, revision, initial_end)?);
+        self.drop_headers();
         Ok(())
+    }
+
+    /// The columns of a Table go out with the first event alone.
+    fn drop_headers(&mut self) {
+        if let Form::Table(table) = &mut self.answer.form {
+            table.headers = false;
+        }
     }
 
     fn render(&self) -> Render<'_> {
