@@ -16,6 +16,7 @@ pub mod registry;
 pub mod request;
 pub mod response;
 pub mod response_writers;
+pub mod reviews;
 pub mod routes;
 pub mod server;
 pub mod serving;

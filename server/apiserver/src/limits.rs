@@ -55,5 +55,17 @@ pub const RESOURCE_SERIES: usize = 1024;
 pub const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
 /// How often a watch that takes bookmarks gets one (the watch cache's `bookmarkFrequency`).
 pub const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// How often an eviction tries again when the pod was changed meanwhile (`EvictionsRetry`).
+pub const EVICTION_ATTEMPTS: usize = 20;
+/// Pods a budget may wait for whose end its controller has not confirmed (`MaxDisruptedPodSize`).
+pub const DISRUPTED_PODS_MAX: usize = 2000;
 /// Bytes of a field manager's name (`FieldManagerMaxLength`).
 pub const FIELD_MANAGER_MAX: usize = 128;
+/// Where a scheduler on this machine serves (`DefaultKubeSchedulerPort`).
+pub const SCHEDULER_PORT: u16 = 10259;
+/// Where a controller manager on this machine serves (`KubeControllerManagerPort`).
+pub const CONTROLLER_MANAGER_PORT: u16 = 10257;
+/// How long a component may take to say how it is (`probeTimeOut`).
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Bytes of its answer that are read (`maxRespBodyLength`).
+pub const PROBE_BODY_MAX: u64 = 10 << 10;

@@ -1,7 +1,10 @@
 //! The built-in resources: what the main server serves and how each is stored.
 
 use ringbolt_apiserver::registry::{Converter, ServedResource};
-use ringbolt_machinery::schema::{Resource, Schema, StructId};
+use ringbolt_machinery::{
+    schema::{Resource, Schema, StructId},
+    table::Printer,
+};
 use ringbolt_storage::object::ResourceId;
 
 use crate::{
@@ -17,6 +20,8 @@ const ELSEWHERE: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 pub struct VirtualResource {
     /// Facts of the Schema.
     pub facts: &'static Resource,
+    /// How its objects are shown as rows of a Table.
+    pub printer: &'static Printer,
 }
 
 /// Everything the main server serves.
@@ -71,7 +76,9 @@ pub fn build(schema: &'static Schema) -> Registry {
     };
     for facts in schema.resources.iter().filter(|r| r.on_by_default && !ELSEWHERE.contains(&r.group)) {
         match strategy::rules(facts.group, facts.resource) {
-            None => registry.virtuals.push(VirtualResource { facts }),
+            None => {
+                registry.virtuals.push(VirtualResource { facts, printer: printers::of(facts.resource) });
+            }
             Some(rules) => {
                 let alias = ALIASES.iter().find(|a| a.of == (facts.group, facts.version, facts.resource));
                 let (group, stored_type) = match alias {

@@ -28,20 +28,21 @@ pub fn server(
     registry: Registry,
     settings: &Settings,
 ) -> Result<GenericApiServer, String> {
+    let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
-    let mut listed: Vec<_> = virtuals.iter().map(|r| std::ptr::from_ref(r.facts)).collect();
-    for mut served in served {
-        // Only events have one.
-        if served.ttl_seconds > 0 {
-            served.ttl_seconds = settings.event_ttl.as_secs();
-        }
-        listed.push(std::ptr::from_ref(served.facts));
-        endpoints::install(server.routes(), schema, served, namespaces);
+    let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
+    let listed: Vec<_> = virtuals
+        .iter()
+        .map(|(facts, _)| *facts)
+        .chain(served.iter().map(|r| r.facts))
+        .map(std::ptr::from_ref)
+        .collect();
+    // Only events have one.
+    for served in served.iter_mut().filter(|s| s.ttl_seconds > 0) {
+        served.ttl_seconds = settings.event_ttl.as_secs();
     }
-    for resource in &virtuals {
-        endpoints::install_not_built(server.routes(), resource.facts);
-    }
+    endpoints::install_all(server.routes(), schema, served, &virtuals, &reviewers, namespaces);
     openapi::install(server.routes(), schema);
     let discovery = Discovery::new(
         schema,

@@ -13,18 +13,14 @@ use ringbolt_protocol::request_info::Verb;
 use ringbolt_storage::object::Object;
 
 use super::{
-    answer, create,
+    answer, create, get,
     guaranteed_update::{Mutate, check_preconditions, guaranteed_update},
     metadata,
     not_stored::Sent,
     pod_condition::{self, PodCondition},
     resource::ResourceStore,
 };
-use crate::{
-    request::Request,
-    response::{Outcome, Response},
-    routes::ResourceEndpoint,
-};
+use crate::{request::Request, response::Outcome, routes::ResourceEndpoint};
 
 /// Annotations of pods from the time before init containers; nothing may bring them back.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
@@ -52,7 +48,7 @@ impl Bindings {
         let (core, pods) = (request.core.clone(), self.pods.clone());
         let namespace = info.namespace.to_owned();
         let binding = core.with_arena(|arena| {
-            let tree = sent.decode(&self.bindings, &namespace, arena)?;
+            let tree = sent.decode(&self.bindings, request, arena)?;
             let name = metadata::text(&tree, "name");
             let of = if info.subresource.is_empty() { &self.bindings } else { &self.pods };
             create::check_namespace(of, &core, &namespace, name)?;
@@ -60,14 +56,14 @@ impl Bindings {
                 return Err(Status::bad_request("name in URL does not match name in Binding object"));
             }
             check_target(&tree)?;
+            get::check_name(name)?;
             Ok(Binding::read(&tree))
         })?;
-        let warnings = sent.warnings();
         Ok(Outcome::Task(Box::pin(async move {
             let target = (namespace.as_str(), binding.name.as_str());
             let bound = Bind { pods: &pods, binding: &binding };
             match guaranteed_update(&pods, &core, target, sent.dry_run, &bound).await {
-                Ok(_) => with_warnings(sent.answer.status(&Status::success(201)), &warnings),
+                Ok(_) => sent.answer.status(&Status::success(201)),
                 Err(status) => sent.answer.status(&status),
             }
         })))
@@ -82,15 +78,6 @@ impl ResourceEndpoint for Bindings {
         };
         outcome.unwrap_or_else(|status| answer::failed(request, &status))
     }
-}
-
-/// Puts warnings on an answer that does not go through the rendering of objects.
-pub(crate) fn with_warnings(mut response: Response, warnings: &[String]) -> Response {
-    for warning in warnings {
-        let text = ringbolt_machinery::field::quote(warning);
-        response.headers.push(("warning", format!("299 - {text}")));
-    }
-    response
 }
 
 /// What is wrong with a binding comes back as the bare text of its errors, in a 500.

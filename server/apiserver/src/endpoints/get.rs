@@ -34,12 +34,8 @@ pub(crate) fn get_shown(
         Ok(answer) => answer,
         Err(status) => return answer::failed(request, &status),
     };
-    if let Some(detail) = invalid_name(request.info.name) {
-        let message = format!(
-            "Name parameter invalid: {}: {detail}",
-            ringbolt_machinery::field::quote(request.info.name)
-        );
-        return Outcome::Ready(answer.status(&Status::bad_request(message)));
+    if let Err(status) = check_name(request.info.name) {
+        return Outcome::Ready(answer.status(&status));
     }
     let version = match query::get(request.head.query(), "resourceVersion").as_deref() {
         None | Some("" | "0") => 0,
@@ -83,14 +79,18 @@ pub(crate) fn lookup(
         .ok_or_else(|| store.not_found(name))
 }
 
-/// Path segments that cannot name an object.
-fn invalid_name(name: &str) -> Option<&'static str> {
-    match name {
-        "." => Some("may not be '.'"),
-        ".." => Some("may not be '..'"),
-        _ if name.contains('%') => Some("may not contain '%'"),
-        _ => None,
-    }
+/// 400 for what cannot be a segment of a storage key.
+pub(crate) fn check_name(name: &str) -> Result<(), Status> {
+    let detail = match name {
+        "" => return Err(Status::bad_request("Name parameter required.")),
+        "." => "may not be '.'",
+        ".." => "may not be '..'",
+        _ if name.contains('/') => "may not contain '/'",
+        _ if name.contains('%') => "may not contain '%'",
+        _ => return Ok(()),
+    };
+    let name = ringbolt_machinery::field::quote(name);
+    Err(Status::bad_request(format!("Name parameter invalid: {name}: {detail}")))
 }
 
 /// Waits for a revision that is not committed yet, up to [`FUTURE_VERSION_WAIT`].

@@ -1,22 +1,32 @@
 //! Handlers of the API verbs over a resource: get, list, watch, create, update, patch, delete, deletecollection.
 
-mod answer;
+pub(crate) mod answer;
 mod apply;
+mod binding;
 mod body;
+mod component_status;
+mod connect;
 mod continue_token;
 mod create;
 mod delete;
 mod delete_collection;
 mod delete_options;
+mod eviction;
 mod get;
-mod identity;
+mod guaranteed_update;
+pub(crate) mod identity;
+mod label_selector;
 mod list;
-mod managed_fields;
+pub(crate) mod managed_fields;
 mod metadata;
+pub(crate) mod not_stored;
 mod patch;
+mod pod_condition;
 mod render;
-mod reset_fields;
-mod resource;
+pub(crate) mod reset_fields;
+pub(crate) mod resource;
+mod scale;
+mod scale_managed_fields;
 mod select;
 mod table;
 mod update;
@@ -28,44 +38,140 @@ use std::sync::Arc;
 use ringbolt_machinery::{
     schema::{Resource, Schema},
     status::{Reason, Status},
+    table::{DEFAULT_PRINTER, Printer},
 };
 use ringbolt_protocol::request_info::Verb;
 use ringbolt_storage::object::ResourceId;
 
-use self::resource::ResourceStore;
+use self::{
+    binding::Bindings,
+    component_status::ComponentStatuses,
+    connect::{Connection, PodConnection},
+    eviction::Evictions,
+    resource::ResourceStore,
+    scale::Scale,
+};
 use crate::{
     registry::{Part, ServedResource},
     request::Request,
     response::Outcome,
+    reviews::{self, Reviewers},
     routes::{ResourceEndpoint, RouteTableBuilder},
 };
 
-/// Puts a stored resource and its subresources on the route table. `namespaces` is the resource that namespaces
-/// are stored under.
+/// Puts a stored resource and its subresources on the route table, as far as they need no other resource.
+/// `namespaces` is the resource that namespaces are stored under.
 pub fn install(
     routes: &mut RouteTableBuilder,
     schema: &'static Schema,
     served: ServedResource,
     namespaces: ResourceId,
 ) {
-    let facts = served.facts;
-    let store = ResourceStore::new(schema, served, namespaces);
-    routes.resource(facts, |subresource| {
-        let part = match subresource {
-            None => Part::Main,
-            Some("status") => Part::Status,
-            Some(name) => match store.whole_object_subresource(name) {
-                Some(name) => Part::Other(name),
-                None => return Some(Arc::new(NotBuilt { facts })),
-            },
-        };
-        Some(Arc::new(Endpoint { store: store.clone(), part }))
-    });
+    Installer { schema, namespaces, pods: None, nodes: None, budgets: None }
+        .stored(routes, &ResourceStore::new(schema, served, namespaces));
 }
 
-/// Puts a resource that discovery lists and that has no handlers yet on the route table: it says so.
-pub fn install_not_built(routes: &mut RouteTableBuilder, facts: &'static Resource) {
-    routes.resource(facts, |_| Some(Arc::new(NotBuilt { facts })));
+/// Puts all resources of a server on the route table: those that are stored, and those that are not.
+pub fn install_all(
+    routes: &mut RouteTableBuilder,
+    schema: &'static Schema,
+    served: Vec<ServedResource>,
+    not_stored: &[(&'static Resource, &'static Printer)],
+    reviewers: &Reviewers,
+    namespaces: ResourceId,
+) {
+    let stores: Vec<_> =
+        served.into_iter().map(|served| ResourceStore::new(schema, served, namespaces)).collect();
+    let find = |group: &str, resource: &str| {
+        stores.iter().find(|s| s.group() == group && s.resource() == resource).cloned()
+    };
+    let installer = Installer {
+        schema,
+        namespaces,
+        pods: find("", "pods"),
+        nodes: find("", "nodes"),
+        budgets: find("policy", "poddisruptionbudgets"),
+    };
+    for store in &stores {
+        installer.stored(routes, store);
+    }
+    for (facts, printer) in not_stored {
+        installer.not_stored(routes, facts, printer, reviewers);
+    }
+}
+
+/// Knows the resources that others need.
+struct Installer {
+    schema: &'static Schema,
+    namespaces: ResourceId,
+    pods: Option<Arc<ResourceStore>>,
+    nodes: Option<Arc<ResourceStore>>,
+    budgets: Option<Arc<ResourceStore>>,
+}
+
+impl Installer {
+    fn stored(&self, routes: &mut RouteTableBuilder, store: &Arc<ResourceStore>) {
+        let facts = store.served.facts;
+        routes.resource(facts, |subresource| {
+            // Discovery names a log's kind as the pod's, so handlers of their own come first.
+            if let Some(built) = subresource.and_then(|name| self.subresource(store, name)) {
+                return Some(built);
+            }
+            let part = match subresource {
+                None => Part::Main,
+                Some("status") => Part::Status,
+                Some(name) => match store.whole_object_subresource(name) {
+                    Some(name) => Part::Other(name),
+                    None => return Some(Arc::new(NotBuilt { facts })),
+                },
+            };
+            Some(Arc::new(Endpoint { store: store.clone(), part }))
+        });
+    }
+
+    /// A subresource that is more than a part of its object.
+    fn subresource(&self, store: &Arc<ResourceStore>, name: &str) -> Option<Arc<dyn ResourceEndpoint>> {
+        let (schema, namespaces) = (self.schema, self.namespaces);
+        match (store.group(), store.resource(), name) {
+            (_, _, "scale") => Some(Arc::new(Scale::new(schema, store.clone(), namespaces)?)),
+            ("", "pods", "binding") => {
+                let bindings = schema.resource("", "v1", "bindings")?;
+                let bindings = not_stored::store(schema, bindings, &DEFAULT_PRINTER, namespaces);
+                Some(Arc::new(Bindings::new(store.clone(), bindings)))
+            }
+            ("", "pods", "eviction") => {
+                let budgets = self.budgets.clone()?;
+                Some(Arc::new(Evictions::new(schema, store.clone(), budgets, namespaces)?))
+            }
+            ("", "pods", name) => {
+                let connection = Connection::named(name)?;
+                Some(Arc::new(PodConnection::new(store.clone(), self.nodes.clone(), connection)))
+            }
+            _ => None,
+        }
+    }
+
+    fn not_stored(
+        &self,
+        routes: &mut RouteTableBuilder,
+        facts: &'static Resource,
+        printer: &'static Printer,
+        reviewers: &Reviewers,
+    ) {
+        let (schema, namespaces) = (self.schema, self.namespaces);
+        routes.resource(facts, |_| {
+            let kind = || not_stored::store(schema, facts, printer, namespaces);
+            let built: Option<Arc<dyn ResourceEndpoint>> = match (facts.group, facts.resource, &self.pods) {
+                ("", "bindings", Some(pods)) => Some(Arc::new(Bindings::new(pods.clone(), kind()))),
+                ("", "componentstatuses", _) => {
+                    let statuses = ComponentStatuses::new(schema, kind(), namespaces);
+                    statuses.map(|endpoint| Arc::new(endpoint) as Arc<dyn ResourceEndpoint>)
+                }
+                _ => reviews::endpoint(schema, facts, reviewers, namespaces),
+            };
+            Some(built.unwrap_or_else(|| Arc::new(NotBuilt { facts })))
+        });
+    }
 }
 
 /// A resource, or one of its subresources that takes and answers the whole object, on the route table. That path

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use ringbolt_machinery::{
     field::FieldError,
     json,
-    schema::{Resource, Schema},
+    schema::{Column, Resource, Schema},
     status::Status,
-    table::DEFAULT_PRINTER,
+    table::{DEFAULT_PRINTER, Printer},
     value::{Map, Value},
 };
 use ringbolt_protocol::query::CreateOptions;
@@ -22,12 +22,13 @@ use super::{
     answer::{self, Answer},
     body::Body,
     metadata,
+    render::Form,
     resource::ResourceStore,
 };
 use crate::{
     registry::{Grace, Part, ServedResource, Strategy},
     request::Request,
-    response::Response,
+    response::{JSON, PROTOBUF, Response, YAML},
 };
 
 /// The strategy of what is not stored: nothing is filled in, kept or refused.
@@ -72,6 +73,7 @@ impl Strategy for NotStored {
 pub(crate) fn store(
     schema: &'static Schema,
     facts: &'static Resource,
+    printer: &'static Printer,
     namespaces: ResourceId,
 ) -> Arc<ResourceStore> {
     let served = ServedResource {
@@ -83,19 +85,21 @@ pub(crate) fn store(
         to_stored: None,
         from_stored: None,
         strategy: &NotStored,
-        printer: &DEFAULT_PRINTER,
+        printer,
         ttl_seconds: 0,
     };
     ResourceStore::new(schema, served, namespaces)
 }
 
-/// A kind that only a subresource takes, so that no resource has it. `None` where the Schema does not know it.
+/// A kind that only a subresource takes, so that no resource has it, with its Table where it has one. `None` where the Schema does not know it.
 pub(crate) fn kind_of_subresource(
     schema: &'static Schema,
     (group, version, kind): (&str, &str, &str),
+    table: Option<(Vec<Column>, &'static Printer)>,
     namespaces: ResourceId,
 ) -> Option<Arc<ResourceStore>> {
     let kind = schema.kind(group, version, kind)?;
+    let (columns, printer) = table.unwrap_or((Vec::new(), &DEFAULT_PRINTER));
     let facts = Resource {
         group: kind.group,
         version: kind.version,
@@ -110,11 +114,11 @@ pub(crate) fn kind_of_subresource(
         verbs: &[],
         storage_version_hash: "",
         subresources: Vec::new(),
-        columns: Vec::new(),
+        columns,
         on_by_default: true,
     };
     // Made a few times when the routes are installed; they live as long as the server, as all facts do.
-    Some(store(schema, Box::leak(Box::new(facts)), namespaces))
+    Some(store(schema, Box::leak(Box::new(facts)), printer, namespaces))
 }
 
 /// The body of a create of something that is not stored, with what goes with it.
@@ -130,28 +134,33 @@ pub(crate) struct Sent {
 impl Sent {
     /// Takes a create: 406, 415 and 422 before anything is decoded.
     pub(crate) fn take(store: &ResourceStore, request: &Request<'_>) -> Result<Self, Status> {
-        let answer = Answer::negotiate(store, request)?;
+        let mut answer = Answer::negotiate(store, request)?;
+        if matches!(answer.form, Form::Table(_)) {
+            // What was only sent has no rows: the next form that is accepted serves.
+            let accept = request.head.header("accept").unwrap_or_default();
+            let accept = String::from_utf8_lossy(accept);
+            if accept.split(',').all(|clause| clause.contains("as=Table")) {
+                return Err(Status::not_acceptable(&[JSON, YAML, PROTOBUF]));
+            }
+            answer.form = Form::Object;
+        }
         let options = CreateOptions::parse(request.head.query());
         answer::check_options("CreateOptions", options.validate())?;
         let body = Body::take(request, &options.field_validation)?;
         Ok(Sent { answer, body, dry_run: options.is_dry_run() })
     }
 
-    /// Decodes the body and fits it to the namespace of the request.
+    /// Decodes the body and fits it to the namespace of the request. What it warns about goes with any answer.
     pub(crate) fn decode<'a>(
         &self,
         store: &ResourceStore,
-        namespace: &str,
+        request: &Request<'_>,
         arena: &'a Bump,
     ) -> Result<Value<'a>, Status> {
         let mut object = self.body.decode(store, arena)?;
-        metadata::fit_namespace(arena, store, namespace, &mut object)?;
+        request.warnings.borrow_mut().append(&mut self.body.warnings.borrow_mut());
+        metadata::fit_namespace(arena, store, store.namespace(&request.info), &mut object)?;
         Ok(object)
-    }
-
-    /// What the last decoding warned about.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        self.body.warnings.borrow().clone()
     }
 }
 
@@ -204,13 +213,13 @@ mod tests {
     #[test]
     fn an_object_is_encoded_as_answers_take_it() {
         let schema = Schema::builtin();
-        let store = kind_of_subresource(schema, ("autoscaling", "v1", "Scale"), ResourceId(0)).unwrap();
+        let store = kind_of_subresource(schema, ("autoscaling", "v1", "Scale"), None, ResourceId(0)).unwrap();
         let arena = Bump::new();
         let text = br#"{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a"},"spec":{"replicas":2}}"#;
         let object =
             json::decode_typed(&arena, schema, store.served.facts.ty, text, json::Mode::Strict).unwrap();
         let expect = r#""metadata":{"name":"a"},"spec":{"replicas":2},"status":{"replicas":0}}"#;
         assert_eq!(encoded(&store, &object.value), expect);
-        assert!(kind_of_subresource(schema, ("autoscaling", "v7", "Scale"), ResourceId(0)).is_none());
+        assert!(kind_of_subresource(schema, ("autoscaling", "v7", "Scale"), None, ResourceId(0)).is_none());
     }
 }

@@ -6,8 +6,9 @@ use bumpalo::Bump;
 use ringbolt_machinery::{
     field::FieldError,
     json,
-    schema::Schema,
+    schema::{Column, Schema},
     status::Status,
+    table::{ListRule, Printer, Row},
     value::{Map, Value},
 };
 use ringbolt_protocol::{request_info::Verb, selector::LabelSelector};
@@ -30,6 +31,33 @@ use crate::{
 /// The kind of the subresource.
 pub(crate) const SCALE: (&str, &str, &str) = ("autoscaling", "v1", "Scale");
 
+/// How a Scale is shown as a row.
+static PRINTER: Printer = Printer { row: print, list: ListRule::Plain };
+
+fn print(scale: &Value<'_>, row: &mut Row<'_>) {
+    let count = |part: &str| scale.path(&[part, "replicas"]).and_then(Value::as_i64).unwrap_or(0);
+    row.name(scale);
+    row.int(count("spec"));
+    row.int(count("status"));
+    row.age(scale);
+}
+
+/// The columns; names and ages are described as the parent's.
+fn columns(parent: &[Column]) -> Vec<Column> {
+    let described = |name: &str| parent.iter().find(|c| c.name == name).map_or("", |c| c.description);
+    let column = |name, ty, description| Column { name, ty, format: "", description, priority: 0 };
+    vec![
+        column("Name", "string", described("Name")),
+        column("Desired", "integer", "replicas is the desired number of instances for the scaled object."),
+        column(
+            "Available",
+            "integer",
+            "replicas is the actual number of observed instances of the scaled object.",
+        ),
+        column("Age", "string", described("Age")),
+    ]
+}
+
 /// `/scale` of one resource.
 pub(crate) struct Scale {
     parent: Arc<ResourceStore>,
@@ -43,7 +71,9 @@ impl Scale {
         parent: Arc<ResourceStore>,
         namespaces: ResourceId,
     ) -> Option<Self> {
-        Some(Scale { parent, scale: not_stored::kind_of_subresource(schema, SCALE, namespaces)? })
+        let columns = columns(&parent.served.facts.columns);
+        let scale = not_stored::kind_of_subresource(schema, SCALE, Some((columns, &PRINTER)), namespaces)?;
+        Some(Scale { parent, scale })
     }
 
     /// Carries out an update or patch of the Scale on its parent.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use ringbolt_machinery::{
     schema::{Resource, Schema},
     status::Status,
+    table::DEFAULT_PRINTER,
     value::Value,
 };
 use ringbolt_protocol::{query::CreateOptions, request_info::Verb};
@@ -83,7 +84,7 @@ pub(crate) fn endpoint(
     namespaces: ResourceId,
 ) -> Option<Arc<dyn ResourceEndpoint>> {
     let kind = Kind::of(facts)?;
-    let store = not_stored::store(schema, facts, namespaces);
+    let store = not_stored::store(schema, facts, &DEFAULT_PRINTER, namespaces);
     Some(Arc::new(Review { kind, store, reviewers: reviewers.clone() }))
 }
 
@@ -101,7 +102,7 @@ impl Review {
     fn create(&self, request: &Request<'_>) -> Result<Outcome, Status> {
         let sent = Sent::take(&self.store, request)?;
         let json = request.core.with_arena(|arena| {
-            let mut review = sent.decode(&self.store, self.store.namespace(&request.info), arena)?;
+            let mut review = sent.decode(&self.store, request, arena)?;
             let options = CreateOptions::parse(request.head.query());
             if let Some(meta) = review.path_mut(&["metadata"]).and_then(Value::as_map_mut) {
                 not_stored::wipe_system_fields(meta);
@@ -113,7 +114,7 @@ impl Review {
             );
             self.answer(arena, review, request.user)
         })?;
-        Ok(Outcome::Ready(sent.answer.object(&self.store, 201, &json, &sent.warnings())))
+        Ok(Outcome::Ready(sent.answer.object(&self.store, 201, &json, &[])))
     }
 
     /// The reviewed review, encoded.

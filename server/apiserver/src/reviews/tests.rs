@@ -18,7 +18,7 @@ fn reviewers() -> Reviewers {
 fn answer(kind: (&str, &str), body: &str, groups: &[&str]) -> Result<String, (u16, String)> {
     let schema = Schema::builtin();
     let facts = schema.resource(kind.0, "v1", kind.1).unwrap();
-    let store = not_stored::store(schema, facts, ResourceId(0));
+    let store = not_stored::store(schema, facts, &DEFAULT_PRINTER, ResourceId(0));
     let review = Review { kind: Kind::of(facts).unwrap(), store, reviewers: reviewers() };
     let groups = groups.iter().map(|g| (*g).to_owned()).collect();
     let asker = UserInfo {

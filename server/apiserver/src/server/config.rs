@@ -11,6 +11,7 @@ use crate::{
     authorization::Authorizers,
     filters::{chain::ChainConfig, max_in_flight::Limits},
     metrics::Metrics,
+    reviews::Reviewers,
 };
 
 /// An address served over TLS.
@@ -111,6 +112,18 @@ impl Config {
             authorizers: self.authorizers.clone(),
         };
         CompletedConfig { config: self, chain }
+    }
+}
+
+impl CompletedConfig {
+    /// Who answers reviews: the same as decide about requests.
+    pub fn reviewers(&self) -> Reviewers {
+        Reviewers {
+            authenticators: self.config.authenticators.clone(),
+            authorizers: self.config.authorizers.clone(),
+            // `--api-audiences` and `--service-account-issuer` have no effect yet.
+            api_audiences: Arc::default(),
+        }
     }
 }
 

@@ -23,8 +23,9 @@ use self::{probe::Health, single_flight::SingleFlight};
 use super::{
     answer::{self, Answer},
     not_stored,
-    render::Form,
+    render::{Form, Render},
     resource::ResourceStore,
+    table::TableForm,
 };
 use crate::{
     core::CoreContext,
@@ -57,7 +58,7 @@ impl ComponentStatuses {
         one: Arc<ResourceStore>,
         namespaces: ResourceId,
     ) -> Option<Self> {
-        let list = |kind| not_stored::kind_of_subresource(schema, kind, namespaces);
+        let list = |kind| not_stored::kind_of_subresource(schema, kind, None, namespaces);
         Some(ComponentStatuses(Arc::new(Components {
             one,
             list: list(("", "v1", "ComponentStatusList"))?,
@@ -102,7 +103,10 @@ impl ComponentStatuses {
                     found.push((name, health));
                 }
             }
-            components.respond(&answer, &found)
+            match answer.convertible() {
+                Ok(()) => components.respond(&answer, &found),
+                Err(status) => answer.status(&status),
+            }
         })))
     }
 }
@@ -138,6 +142,9 @@ impl Components {
 
     fn respond(&self, answer: &Answer, found: &[(&str, Health)]) -> Response {
         answer.core.with_arena(|arena| {
+            if let Form::Table(table) = answer.form {
+                return self.table(arena, answer, table, found);
+            }
             let (store, version) = match answer.form {
                 Form::Partial(version @ MetaVersion::V1) => (&self.partial_lists[0], Some(version)),
                 Form::Partial(version) => (&self.partial_lists[1], Some(version)),
@@ -152,10 +159,34 @@ impl Components {
             }
             let mut list = Map::new_in(arena);
             list.push_unique("metadata", Value::Map(Map::new_in(arena)));
-            list.push_unique("items", Value::List(items));
+            // An empty list of partial objects is null to clients.
+            if version.is_none() || !found.is_empty() {
+                list.push_unique("items", Value::List(items));
+            }
             let answer = Answer { form: Form::Object, ..answer.clone() };
             not_stored::respond(&answer, store, 200, &Value::Map(list), &[])
         })
+    }
+}
+
+impl Components {
+    fn table(&self, arena: &Bump, answer: &Answer, table: TableForm, found: &[(&str, Health)]) -> Response {
+        let render = Render { core: &answer.core, store: &self.one, form: answer.form };
+        let version = table.version.api_version();
+        let mut out =
+            format!("{{\"kind\":\"Table\",\"apiVersion\":\"{version}\",\"metadata\":{{").into_bytes();
+        render.table_middle(table, found.len(), &mut out);
+        for (at, (name, health)) in found.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            let stored = not_stored::encoded(&self.one, &component(arena, name, health));
+            if let Err(status) = render.row(table, &stored, false, &mut out) {
+                return answer.status(&status);
+            }
+        }
+        out.extend_from_slice(render.table_end(found.len()).trim_ascii_end());
+        Response::new(200, answer::content_type(answer.media.format), answer.text(&out))
     }
 }
 

@@ -17,9 +17,7 @@ use ringbolt_storage::object::{Object, ResourceId};
 
 use self::budget::Guard;
 use super::{
-    answer,
-    binding::with_warnings,
-    create,
+    answer, create,
     delete::Delete,
     delete_options::DeleteOptions,
     get,
@@ -54,7 +52,9 @@ impl Evictions {
     ) -> Option<Self> {
         let versions = ["v1", "v1beta1"].into_iter();
         let kinds: Vec<_> = versions
-            .filter_map(|v| not_stored::kind_of_subresource(schema, ("policy", v, "Eviction"), namespaces))
+            .filter_map(|v| {
+                not_stored::kind_of_subresource(schema, ("policy", v, "Eviction"), None, namespaces)
+            })
             .collect();
         (!kinds.is_empty()).then_some(Evictions { pods, budgets, kinds })
     }
@@ -63,8 +63,8 @@ impl Evictions {
         let sent = Sent::take(&self.kinds[0], request)?;
         let info = &request.info;
         let core = request.core.clone();
-        let options = core.with_arena(|arena| {
-            let tree = self.decode(&sent, info.namespace, arena)?;
+        let (options, refused) = core.with_arena(|arena| {
+            let tree = self.decode(&sent, request, arena)?;
             create::check_namespace(&self.pods, &core, info.namespace, info.name)?;
             if info.name != metadata::text(&tree, "name") {
                 return Err(Status::bad_request("name in URL does not match name in Eviction object"));
@@ -72,7 +72,6 @@ impl Evictions {
             delete_options(&tree, info.name, &CreateOptions::parse(request.head.query()).dry_run)
         })?;
         let options = DeleteOptions { dry_run: options.dry_run || sent.dry_run, ..options };
-        let warnings = sent.warnings();
         let eviction = Eviction {
             pods: self.pods.clone(),
             budgets: self.budgets.clone(),
@@ -80,21 +79,22 @@ impl Evictions {
             namespace: info.namespace.to_owned(),
             name: info.name.to_owned(),
             options,
+            refused,
         };
         Ok(Outcome::Task(Box::pin(async move {
             match eviction.run().await {
-                Ok(()) => with_warnings(sent.answer.status(&Status::success(201)), &warnings),
+                Ok(()) => sent.answer.status(&Status::success(201)),
                 Err(status) => sent.answer.status(&status),
             }
         })))
     }
 
     /// Decodes a body of any version; an error is about the first.
-    fn decode<'a>(&self, sent: &Sent, namespace: &str, arena: &'a Bump) -> Result<Value<'a>, Status> {
-        let first = sent.decode(&self.kinds[0], namespace, arena);
+    fn decode<'a>(&self, sent: &Sent, request: &Request<'_>, arena: &'a Bump) -> Result<Value<'a>, Status> {
+        let first = sent.decode(&self.kinds[0], request, arena);
         first.or_else(|status| {
             let mut others = self.kinds[1..].iter();
-            others.find_map(|kind| sent.decode(kind, namespace, arena).ok()).ok_or(status)
+            others.find_map(|kind| sent.decode(kind, request, arena).ok()).ok_or(status)
         })
     }
 }
@@ -109,14 +109,15 @@ impl ResourceEndpoint for Evictions {
     }
 }
 
-/// The delete options inside an eviction.
+/// The delete options inside an eviction; options that contradict each other are refused only by the delete itself,
+/// with the Status beside them.
 fn delete_options<S: AsRef<str>>(
     eviction: &Value<'_>,
     name: &str,
     dry_run: &[S],
-) -> Result<DeleteOptions, Status> {
+) -> Result<(DeleteOptions, Option<Status>), Status> {
     let Some(options) = eviction.path(&["deleteOptions"]).filter(|o| !o.is_null()) else {
-        return Ok(DeleteOptions::default());
+        return Ok((DeleteOptions::default(), None));
     };
     if options.path(&[IGNORE_READ_ERROR]).and_then(Value::as_bool) == Some(true) {
         let error = FieldError::invalid(
@@ -136,7 +137,12 @@ fn delete_options<S: AsRef<str>>(
             inside.join(" ")
         )));
     }
-    DeleteOptions::from_object(options)
+    Ok(match DeleteOptions::from_object(options) {
+        Ok(options) => (options, None),
+        Err(status) => {
+            (DeleteOptions { dry_run: !inside.is_empty(), ..DeleteOptions::default() }, Some(status))
+        }
+    })
 }
 
 /// An eviction under way.
@@ -147,6 +153,8 @@ struct Eviction {
     namespace: String,
     name: String,
     options: DeleteOptions,
+    /// What the delete will say of its options.
+    refused: Option<Status>,
 }
 
 /// What of a pod an eviction looks at.
@@ -260,6 +268,9 @@ impl Eviction {
                 *version = revision.to_string();
             }
         }
+        if let Some(status) = &self.refused {
+            return Err(status.clone());
+        }
         let delete = Delete { store: self.pods.clone(), core: self.core.clone(), options };
         delete.run(&self.namespace, &self.name).await.map(drop)
     }
@@ -308,17 +319,27 @@ mod tests {
 
     #[test]
     fn options_inside() {
-        let check = |text: &str, outside: &[&str], expect: Result<(Option<i64>, bool), (u16, &str)>| {
-            let arena = Bump::new();
-            let tree = json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap();
-            let found = delete_options(&tree, "p", outside)
-                .map(|o| (o.grace_period_seconds, o.dry_run))
-                .map_err(|s| (s.code, s.message));
-            assert_eq!(found, expect.map_err(|(code, text)| (code, text.to_owned())), "{text}");
-        };
-        check("{}", &["All"], Ok((None, false)));
-        check(r#"{"deleteOptions":{"gracePeriodSeconds":3,"dryRun":["All"]}}"#, &[], Ok((Some(3), true)));
-        check(r#"{"deleteOptions":{"dryRun":["All"]}}"#, &["All"], Ok((None, true)));
+        let check =
+            |text: &str, outside: &[&str], expect: Result<(Option<i64>, bool, Option<u16>), (u16, &str)>| {
+                let arena = Bump::new();
+                let tree = json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap();
+                let found = delete_options(&tree, "p", outside)
+                    .map(|(o, refused)| (o.grace_period_seconds, o.dry_run, refused.map(|s| s.code)))
+                    .map_err(|s| (s.code, s.message));
+                assert_eq!(found, expect.map_err(|(code, text)| (code, text.to_owned())), "{text}");
+            };
+        check("{}", &["All"], Ok((None, false, None)));
+        check(
+            r#"{"deleteOptions":{"gracePeriodSeconds":3,"dryRun":["All"]}}"#,
+            &[],
+            Ok((Some(3), true, None)),
+        );
+        check(r#"{"deleteOptions":{"dryRun":["All"]}}"#, &["All"], Ok((None, true, None)));
+        check(
+            r#"{"deleteOptions":{"orphanDependents":true,"propagationPolicy":"Orphan"}}"#,
+            &[],
+            Ok((None, false, Some(422))),
+        );
         check(
             r#"{"deleteOptions":{"dryRun":["x","y"]}}"#,
             &["All"],
