@@ -50,8 +50,8 @@ const _: () = assert!(REQUEST_BODY < UPLOADS_SOFT_BYTES && UPLOADS_SOFT_BYTES < 
 pub const REQUEST_SERIES: usize = 4096;
 /// Series a core keeps of metrics by resource, a power of two; more resources than most clusters have.
 pub const RESOURCE_SERIES: usize = 1024;
-/// Shortest time a watch lives without `timeoutSeconds`, where `--min-request-timeout` says nothing else; each lives between this and
-/// twice as long, so that clients that came together do not come back together.
+/// Shortest time a watch lives without `timeoutSeconds`, where `--min-request-timeout` says nothing else; each lives
+/// between this and twice as long, so that clients that came together do not come back together.
 pub const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
 /// How often a watch that takes bookmarks gets one (the watch cache's `bookmarkFrequency`).
 pub const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);

@@ -165,7 +165,7 @@ mod tests {
     fn sameness() {
         let text = b"abcdefghijklmnopqrstuvwxyz";
         for length in 0..=text.len() {
-            assert!(is_same(&text[..length], &text[..length].to_vec()), "{length}");
+            assert!(is_same(&text[..length], &{ *text }[..length]), "{length}");
             assert!(length == 0 || !is_same(&text[..length], &text[..length - 1]));
             for changed in 0..length {
                 let mut other = text[..length].to_vec();
