@@ -317,17 +317,19 @@ impl Mutate for Mark<'_> {
 mod tests {
     use super::*;
 
+    /// Grace, whether it is a dry run, and the code that the delete will refuse it with.
+    type Options = (Option<i64>, bool, Option<u16>);
+
     #[test]
     fn options_inside() {
-        let check =
-            |text: &str, outside: &[&str], expect: Result<(Option<i64>, bool, Option<u16>), (u16, &str)>| {
-                let arena = Bump::new();
-                let tree = json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap();
-                let found = delete_options(&tree, "p", outside)
-                    .map(|(o, refused)| (o.grace_period_seconds, o.dry_run, refused.map(|s| s.code)))
-                    .map_err(|s| (s.code, s.message));
-                assert_eq!(found, expect.map_err(|(code, text)| (code, text.to_owned())), "{text}");
-            };
+        let check = |text: &str, outside: &[&str], expect: Result<Options, (u16, &str)>| {
+            let arena = Bump::new();
+            let tree = json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap();
+            let found = delete_options(&tree, "p", outside)
+                .map(|(o, refused)| (o.grace_period_seconds, o.dry_run, refused.map(|s| s.code)))
+                .map_err(|s| (s.code, s.message));
+            assert_eq!(found, expect.map_err(|(code, text)| (code, text.to_owned())), "{text}");
+        };
         check("{}", &["All"], Ok((None, false, None)));
         check(
             r#"{"deleteOptions":{"gracePeriodSeconds":3,"dryRun":["All"]}}"#,
