@@ -99,6 +99,13 @@ impl Kubectl {
     }
 }
 
+impl Drop for Kubectl {
+    fn drop(&mut self) {
+        // Its caches; nobody misses them.
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
 /// Splits at blanks, but for what stands in single quotes.
 fn words(line: &str) -> Vec<&str> {
     let (mut words, mut rest) = (Vec::new(), line.trim_start());
