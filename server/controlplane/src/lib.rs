@@ -14,6 +14,7 @@ mod quality_of_service;
 mod quantity;
 pub mod registry;
 mod semantic;
+pub mod services;
 mod strategy;
 mod tree;
 mod validation;

@@ -9,6 +9,7 @@ use ringbolt_storage::object::ResourceId;
 
 use crate::{
     conversion, defaults, printers,
+    services::ServiceAllocator,
     strategy::{self, ResourceStrategy},
 };
 
@@ -32,6 +33,10 @@ pub struct Registry {
     pub virtuals: Vec<VirtualResource>,
     /// Names of the stored resources (`pods`, `deployments.apps`): [`ResourceId`] is the index.
     pub stored_names: Vec<String>,
+    /// The index of services.
+    pub services: ResourceId,
+    /// Who hands out addresses and ports of services; it waits for [`ServiceAllocator::start`].
+    pub allocator: &'static ServiceAllocator,
     /// The index of namespaces.
     pub namespaces: ResourceId,
 }
@@ -72,13 +77,15 @@ pub fn build(schema: &'static Schema) -> Registry {
         served: Vec::new(),
         virtuals: Vec::new(),
         stored_names: Vec::new(),
+        services: ResourceId(0),
+        allocator: Box::leak(Box::default()),
         namespaces: ResourceId(0),
     };
     for facts in schema.resources.iter().filter(|r| r.on_by_default && !ELSEWHERE.contains(&r.group)) {
         match strategy::rules(facts.group, facts.resource) {
             None => {
                 registry.virtuals.push(VirtualResource { facts, printer: printers::of(facts.resource) });
-            }
+            },
             Some(rules) => {
                 let alias = ALIASES.iter().find(|a| a.of == (facts.group, facts.version, facts.resource));
                 let (group, stored_type) = match alias {
@@ -89,7 +96,11 @@ pub fn build(schema: &'static Schema) -> Registry {
                 };
                 let stored = registry.store(&stored_name(group, facts.resource));
                 // Strategies live as long as the server: there is one a resource, made here once.
-                let strategy = Box::leak(Box::new(ResourceStrategy::new(rules, schema, stored_type)));
+                let mut strategy = ResourceStrategy::new(rules, schema, stored_type);
+                if (facts.group, facts.resource) == ("", "services") {
+                    strategy = strategy.with_allocator(registry.allocator);
+                }
+                let strategy = Box::leak(Box::new(strategy));
                 registry.served.push(ServedResource {
                     facts,
                     stored,
@@ -104,6 +115,7 @@ pub fn build(schema: &'static Schema) -> Registry {
             }
         }
     }
+    registry.services = registry.store("services");
     registry.namespaces = registry.store("namespaces");
     registry
 }

@@ -11,6 +11,7 @@ use ringbolt_apiserver::{
 use ringbolt_controlplane::{
     bootstrap::{self, BootstrapObject},
     registry::Registry,
+    services::PortRange,
 };
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
@@ -30,6 +31,12 @@ pub fn server(
 ) -> Result<GenericApiServer, String> {
     let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
+    registry.allocator.start(
+        server.storage().clone(),
+        registry.services,
+        settings.service_addresses.clone(),
+        PortRange::default(),
+    );
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals

@@ -7,6 +7,7 @@ use std::{
 };
 
 use ringbolt_apiserver::{authorization::Mode, server::InsecureBench};
+use ringbolt_controlplane::services::AddressRange;
 use ringbolt_engine::TlsVersion;
 
 use crate::{admission_plugins, flags::Flags, pki::Names};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub address: SocketAddr,
     /// Where clients find the server.
     pub advertised: SocketAddr,
+    /// `--service-cluster-ip-range`
+    pub service_addresses: Vec<AddressRange>,
     /// `--insecure-bench-port`
     pub bench: Option<InsecureBench>,
     /// What to serve with.
@@ -125,6 +128,7 @@ impl Settings {
                 if advertise.is_unspecified() { localhost(advertise) } else { advertise },
                 port,
             ),
+            service_addresses: service_addresses(flags, &mut errors),
             bench: bench(flags, &mut errors),
             serving: serving(flags, own, &mut errors),
             client_ca: flags.path("client-ca-file"),
@@ -260,15 +264,35 @@ fn names(flags: &Flags, bind: IpAddr, advertise: IpAddr) -> Names {
     dns.extend(flags.path("external-hostname").map(|name| name.display().to_string()));
     dns.retain(|name| !name.is_empty());
     let mut ips = vec![localhost(bind), "::1".parse().unwrap_or(bind)];
-    let range = flags.text("service-cluster-ip-range");
-    let range = if range.is_empty() { "10.0.0.0/24" } else { range };
-    ips.extend(range.split(',').filter_map(first_service_address));
+    ips.extend(service_ranges(flags).split(',').filter_map(first_service_address));
     ips.extend([bind, advertise].into_iter().filter(|ip| !ip.is_unspecified()));
     dns.sort();
     dns.dedup();
     ips.sort();
     ips.dedup();
     Names { dns, ips }
+}
+
+/// The ranges of addresses of services as text.
+fn service_ranges(flags: &Flags) -> &str {
+    match flags.text("service-cluster-ip-range") {
+        "" => "10.0.0.0/24",
+        given => given,
+    }
+}
+
+/// The ranges of addresses of services: one, or one of each family.
+fn service_addresses(flags: &Flags, errors: &mut Vec<String>) -> Vec<AddressRange> {
+    let text = service_ranges(flags);
+    let ranges: Option<Vec<_>> = text.split(',').map(AddressRange::parse).collect();
+    match ranges {
+        Some(ranges) if ranges.len() <= 2 => ranges,
+        _ => {
+            errors
+                .push(format!("--service-cluster-ip-range {text:?} is not one range, or one of each family"));
+            Vec::new()
+        }
+    }
 }
 
 /// The first address of a range is that of the service `kubernetes`.

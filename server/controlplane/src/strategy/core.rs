@@ -95,9 +95,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             }),
             prepare_for_update: Some(prepare_controller_update),
             validate: Some(validation::workload::validate_replication_controller),
-            validate_update: Some(|_, object, _, errors| {
-                validation::workload::validate_replication_controller(object, errors);
-            }),
+            validate_update: Some(validation::workload::validate_replication_controller_update),
             ..Rules::SPEC_AND_STATUS
         },
         "resourcequotas" => Rules {

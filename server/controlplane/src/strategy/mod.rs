@@ -48,6 +48,7 @@ pub(crate) use self::{
 };
 use crate::{
     semantic,
+    services::ServiceAllocator,
     tree::{Members, root},
 };
 
@@ -82,11 +83,23 @@ pub(crate) struct ResourceStrategy {
     schema: &'static Schema,
     /// Struct of the storage version.
     ty: StructId,
+    /// Who hands out what services need.
+    allocator: Option<&'static ServiceAllocator>,
 }
 
 impl ResourceStrategy {
     pub(crate) fn new(rules: Rules, schema: &'static Schema, ty: StructId) -> Self {
-        ResourceStrategy { rules, schema, ty }
+        ResourceStrategy { rules, schema, ty, allocator: None }
+    }
+
+    /// With an allocator that completes what is written.
+    pub(crate) fn with_allocator(self, allocator: &'static ServiceAllocator) -> Self {
+        ResourceStrategy { allocator: Some(allocator), ..self }
+    }
+
+    /// What an allocator cannot give; it is all that a client is told then.
+    fn refused(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<FieldError> {
+        self.allocator.map(|allocator| allocator.errors(object, old)).unwrap_or_default()
     }
 
     /// Whether any member but those `skip` names differs.
@@ -122,10 +135,16 @@ impl Strategy for ResourceStrategy {
         if let Some(prepare) = self.rules.prepare_for_create {
             prepare(arena, object);
         }
+        if let Some(allocator) = self.allocator {
+            allocator.complete(arena, object, None);
+        }
     }
 
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+        let mut errors = self.refused(object, None);
+        if !errors.is_empty() {
+            return errors;
+        }
         if self.rules.standard_finalizers {
             common::standard_finalizers(object, &mut errors);
         }
@@ -158,10 +177,19 @@ impl Strategy for ResourceStrategy {
         if let Some(prepare) = self.rules.prepare_for_update {
             prepare(arena, part, object, old);
         }
+        if let (Part::Main, Some(allocator)) = (part, self.allocator) {
+            allocator.complete(arena, object, Some(old));
+        }
     }
 
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+        let mut errors = match part {
+            Part::Main => self.refused(object, Some(old)),
+            _ => Vec::new(),
+        };
+        if !errors.is_empty() {
+            return errors;
+        }
         if self.rules.standard_finalizers {
             common::standard_finalizers(object, &mut errors);
         }

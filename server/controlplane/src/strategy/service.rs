@@ -113,7 +113,8 @@ fn match_cluster_addresses<'a>(arena: &'a Bump, spec: &mut Map<'a>, was: &Map<'a
     }
 }
 
-fn kind_in(spec: &Map<'_>, kinds: &[&str]) -> bool {
+/// Whether a service's type is one of some.
+pub(crate) fn kind_in(spec: &Map<'_>, kinds: &[&str]) -> bool {
     kinds.contains(&spec.text("type"))
 }
 

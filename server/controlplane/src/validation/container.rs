@@ -30,15 +30,16 @@ pub(crate) struct Surroundings<'s> {
 }
 
 /// Members that an ephemeral container may not set, in Go's order.
-const NOT_EPHEMERAL: [&str; 8] = [
+const NOT_EPHEMERAL: [&str; 9] = [
     "ports",
     "resources",
     "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
     "livenessProbe",
     "readinessProbe",
     "startupProbe",
     "lifecycle",
-    "restartPolicy",
 ];
 
 /// Most rules about restarts, and most exit codes of one.
@@ -138,7 +139,10 @@ pub(crate) fn validate_ephemeral<'a>(
         }
         let why = "cannot be set for an Ephemeral Container";
         for member in NOT_EPHEMERAL {
-            if container.get(member).is_some_and(|v| !is_zero(v)) {
+            // What is a pointer in Go counts even where it points to nothing much.
+            let value = container.get(member).filter(|v| !v.is_null());
+            let pointer = STAYING.contains(&member) || member == "restartPolicy";
+            if value.is_some_and(|v| pointer || !is_zero(v)) {
                 errors.push(FieldError::forbidden(child(&path, member), why));
             }
         }

@@ -154,9 +154,8 @@ fn ports(slice: &Map<'_>, errors: &mut Errors) {
 
 /// Where traffic is best taken from.
 fn hints(hints: &Map<'_>, path: &str, errors: &mut Errors) {
-    let checks: [(&str, fn(&str) -> Vec<String>); 2] =
-        [("forZones", label_value_errors), ("forNodes", dns1123_subdomain_errors)];
-    for (member, check) in checks {
+    for member in ["forZones", "forNodes"] {
+        let check = if member == "forZones" { label_value_errors } else { dns1123_subdomain_errors };
         let (list, path) = (hints.items(member), child(path, member));
         if list.len() > HINTS_MAX {
             errors.push(FieldError::too_many(path, list.len(), HINTS_MAX));

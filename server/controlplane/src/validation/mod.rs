@@ -17,6 +17,8 @@ pub(crate) mod field_selector;
 pub(crate) mod gated;
 pub(crate) mod go;
 pub(crate) mod ingress;
+pub(crate) mod job_indexes;
+pub(crate) mod job_status;
 pub(crate) mod limit_range;
 pub(crate) mod networking;
 pub(crate) mod node;
@@ -37,17 +39,19 @@ pub(crate) mod resource;
 pub(crate) mod resource_name;
 pub(crate) mod resources;
 pub(crate) mod runtime_class;
+pub(crate) mod schedule;
 pub(crate) mod scheduling;
 pub(crate) mod secret;
 pub(crate) mod security_context;
 pub(crate) mod selector;
 pub(crate) mod service;
-mod service_addresses;
+pub(crate) mod service_addresses;
 pub(crate) mod storage;
 pub(crate) mod volume;
 pub(crate) mod volume_source;
 pub(crate) mod windows;
 pub(crate) mod workload;
+pub(crate) mod workload_status;
 
 use ringbolt_machinery::{
     field::{FieldError, child},
@@ -160,23 +164,6 @@ pub(crate) fn immutable(new: &Map<'_>, old: &Map<'_>, key: &str, path: &str, err
     let nothing = if was.is_some_and(|v| v.as_str().is_some()) { Value::String("") } else { Value::Null };
     let shown = now.cloned().unwrap_or(nothing);
     errors.push(FieldError::invalid(child(path, key), &shown, "field is immutable"));
-}
-
-/// A member of a spec of a kind that must not change, compared as Go compares it: an empty structure is not none.
-pub(crate) fn immutable_in(
-    kind: Kind,
-    new: &Map<'_>,
-    old: &Map<'_>,
-    key: &str,
-    path: &str,
-    errors: &mut Errors,
-) {
-    let (now, was) = (new.get(key), old.get(key));
-    if !crate::semantic::field_equal(kind, &["spec", key], now, was) {
-        let nothing = if was.is_some_and(|v| v.as_str().is_some()) { Value::String("") } else { Value::Null };
-        let shown = now.cloned().unwrap_or(nothing);
-        errors.push(FieldError::invalid(child(path, key), &shown, "field is immutable"));
-    }
 }
 
 /// The error about a field that its declaration keeps from changing: it shows no value.

@@ -48,10 +48,8 @@ fn scheduling(scheduling: &Map<'_>, errors: &mut Errors) {
 pub(crate) fn validate_update(_: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
     let handler = |v: &Value<'_>| v.str_at(&["handler"]).unwrap_or("").to_owned();
     let now = handler(object);
-    if now != handler(old) {
-        if !now.is_empty() {
-            label(&now, "handler", errors);
-        }
+    if now != handler(old) && !now.is_empty() {
+        label(&now, "handler", errors);
     }
     if let Some(class) = object.as_map() {
         written_out(class, errors);

@@ -19,7 +19,7 @@ fn shown<'a>(spec: &Map<'a>, list: &str) -> Value<'a> {
     spec.get(list).cloned().unwrap_or(Value::Null)
 }
 
-pub(super) fn validate(spec: &Map<'_>, old: Option<&Map<'_>>, errors: &mut Errors) {
+pub(crate) fn validate(spec: &Map<'_>, old: Option<&Map<'_>>, errors: &mut Errors) {
     if spec.text("type") == "ExternalName" {
         return;
     }
@@ -119,7 +119,7 @@ fn changes(new: &Map<'_>, was: &Map<'_>, list: &str, errors: &mut Errors) {
     }
     if now.len() < before.len() && unset {
         let why = format!("primary {what} can not be unset");
-        errors.push(FieldError::invalid(first.clone(), &shown(new, list), why));
+        errors.push(FieldError::invalid(first.clone(), shown(new, list), why));
     }
     if let (Some(now), Some(before)) = (now.first(), before.first())
         && now != before

@@ -133,20 +133,28 @@ fn all_required(source: &Map<'_>, members: &[&str], path: &str, errors: &mut Err
     }
 }
 
+/// The path of a source, and whether there is one.
+fn descending_path(source: &Map<'_>, path: &str, errors: &mut Errors) -> bool {
+    let given = required(source, "path", path, errors);
+    if given {
+        no_backsteps(source.text("path"), &child(path, "path"), errors);
+    }
+    given
+}
+
+fn host_path(source: &Map<'_>, path: &str, errors: &mut Errors) {
+    if descending_path(source, path, errors) {
+        host_path_type(source, path, errors);
+    }
+}
+
 fn one(kind: &str, source: &Map<'_>, owner: Owner<'_>, path: &str, errors: &mut Errors) {
     let persistent = matches!(owner, Owner::PersistentVolume(_));
     match kind {
         "emptyDir" => empty_dir(source, path, errors),
-        "hostPath" => {
-            if required(source, "path", path, errors) {
-                no_backsteps(source.text("path"), &child(path, "path"), errors);
-                host_path_type(source, path, errors);
-            }
-        }
+        "hostPath" => host_path(source, path, errors),
         "local" => {
-            if required(source, "path", path, errors) {
-                no_backsteps(source.text("path"), &child(path, "path"), errors);
-            }
+            descending_path(source, path, errors);
         }
         "gitRepo" => {
             required(source, "repository", path, errors);
@@ -232,13 +240,9 @@ fn one(kind: &str, source: &Map<'_>, owner: Owner<'_>, path: &str, errors: &mut 
             }
         },
         "image" => {
-            if source.text("reference").trim() != source.text("reference") {
-                let why = "must not have leading or trailing whitespace";
-                errors.push(FieldError::invalid(child(path, "reference"), source.text("reference"), why));
-            }
-            if !source.lacks("pullPolicy") {
-                let supported = ["Always", "IfNotPresent", "Never"];
-                super::one_of(source, "pullPolicy", path, &supported, errors);
+            required(source, "reference", path, errors);
+            if required(source, "pullPolicy", path, errors) {
+                super::one_of(source, "pullPolicy", path, &["Always", "IfNotPresent", "Never"], errors);
             }
         }
         _ => {}

@@ -2,14 +2,14 @@
 
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
-    field::{FieldError, child},
+    field::{FieldError, Verbatim, child},
     validation::{names::dns1123_label_errors, validate_label_selector},
     value::{Map, Value},
 };
 
 use super::{
-    Errors, at_most_all, each_invalid, immutable, int_or_percent, non_negative, pod_spec,
-    positive_int_or_percent, selector, with_map,
+    Errors, at_most_all, each_invalid, go, immutable, int_or_percent, non_negative, pod_spec,
+    positive_int_or_percent, selector, with_map, workload_status,
 };
 use crate::tree::Members;
 
@@ -27,25 +27,44 @@ fn shown<'a>(map: Option<&Map<'a>>) -> Value<'a> {
 
 pub(crate) fn validate_replication_controller(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
-        non_negative(spec, "minReadySeconds", "spec", errors);
         if spec.lacks("selector") {
             errors.push(FieldError::required("spec.selector", ""));
         }
-        non_negative(spec, "replicas", "spec", errors);
-        let Some(template) = spec.child("template") else {
-            errors.push(FieldError::required("spec.template", ""));
-            return;
-        };
-        if let Some(wanted) = spec.child("selector").filter(|s| !s.is_empty())
-            && !selector::plain_matches(wanted, template_labels(spec))
-        {
-            let labels = shown(template_labels(spec));
-            let why = "`selector` does not match template `labels`";
-            errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
+        match spec.child("template") {
+            None => errors.push(FieldError::required("spec.template", "")),
+            Some(template) => {
+                if let Some(wanted) = spec.child("selector").filter(|s| !s.is_empty())
+                    && !selector::plain_matches(wanted, template_labels(spec))
+                {
+                    let labels = shown(template_labels(spec));
+                    let why = "`selector` does not match template `labels`";
+                    errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
+                }
+                pod_spec::validate_template(template, None, "spec.template", errors);
+                restart_always(spec, "ReplicationController", errors);
+            }
         }
-        pod_spec::validate_template(template, None, "spec.template", errors);
-        restart_always(spec, "ReplicationController", errors);
+        // What is declared with the fields comes after what is written out.
+        if spec.has("replicas") {
+            non_negative(spec, "replicas", "spec", errors);
+        } else {
+            errors.push(FieldError::required("spec.replicas", ""));
+        }
+        non_negative(spec, "minReadySeconds", "spec", errors);
     });
+}
+
+pub(crate) fn validate_replication_controller_update(
+    part: Part,
+    object: &Value<'_>,
+    _: &Value<'_>,
+    errors: &mut Errors,
+) {
+    match part {
+        Part::Main => validate_replication_controller(object, errors),
+        Part::Status => workload_status::replicas(object, errors),
+        Part::Other(_) => {}
+    }
 }
 
 /// Workloads whose pods run for ever.
@@ -157,9 +176,13 @@ pub(crate) fn validate_deployment_update(
     old: &Value<'_>,
     errors: &mut Errors,
 ) {
-    if part == Part::Main {
-        validate_deployment(object, errors);
-        immutable_spec(object, old, &["selector"], errors);
+    match part {
+        Part::Main => {
+            validate_deployment(object, errors);
+            immutable_spec(object, old, &["selector"], errors);
+        }
+        Part::Status => workload_status::deployment(object, old, errors),
+        Part::Other(_) => {}
     }
 }
 
@@ -179,9 +202,13 @@ pub(crate) fn validate_replica_set_update(
     old: &Value<'_>,
     errors: &mut Errors,
 ) {
-    if part == Part::Main {
-        validate_replica_set(object, errors);
-        immutable_spec(object, old, &["selector"], errors);
+    match part {
+        Part::Main => {
+            validate_replica_set(object, errors);
+            immutable_spec(object, old, &["selector"], errors);
+        }
+        Part::Status => workload_status::replicas(object, errors),
+        Part::Other(_) => {}
     }
 }
 
@@ -245,10 +272,10 @@ fn daemon_set_strategy(spec: &Map<'_>, errors: &mut Errors) {
             }
         }
         _ => {
-            let shown = Value::Map(strategy.clone());
+            let shown = go::text("apps", "DaemonSetUpdateStrategy", Some(&Value::Map(strategy.clone())));
             errors.push(FieldError::not_supported(
                 "spec.updateStrategy",
-                &shown,
+                Verbatim(&shown),
                 &["RollingUpdate", "OnDelete"],
             ));
         }
@@ -261,9 +288,13 @@ pub(crate) fn validate_daemon_set_update(
     old: &Value<'_>,
     errors: &mut Errors,
 ) {
-    if part == Part::Main {
-        immutable_spec(object, old, &["selector"], errors);
-        validate_daemon_set(object, errors);
+    match part {
+        Part::Main => {
+            immutable_spec(object, old, &["selector"], errors);
+            validate_daemon_set(object, errors);
+        }
+        Part::Status => workload_status::daemon_set(object, old, errors),
+        Part::Other(_) => {}
     }
 }
 
@@ -310,15 +341,16 @@ fn stateful_set_strategy(spec: &Map<'_>, errors: &mut Errors) {
             }
         }
         ("OnDelete", Some(_)) => {
-            let shown = strategy.get("rollingUpdate").cloned().unwrap_or(Value::Null);
+            let rolling = strategy.get("rollingUpdate");
+            let shown = go::text("apps", "RollingUpdateStatefulSetStrategy", rolling);
             let why = "only allowed for updateStrategy 'RollingUpdate'";
-            errors.push(FieldError::invalid(path, &shown, why));
+            errors.push(FieldError::invalid(path, Verbatim(&shown), why));
         }
         ("RollingUpdate" | "OnDelete", None) => {}
         _ => {
-            let shown = Value::Map(strategy.clone());
+            let shown = go::text("apps", "StatefulSetUpdateStrategy", Some(&Value::Map(strategy.clone())));
             let why = "must be 'RollingUpdate' or 'OnDelete'";
-            errors.push(FieldError::invalid("spec.updateStrategy", &shown, why));
+            errors.push(FieldError::invalid("spec.updateStrategy", Verbatim(&shown), why));
         }
     }
 }
@@ -337,10 +369,14 @@ pub(crate) fn validate_stateful_set_update(
     old: &Value<'_>,
     errors: &mut Errors,
 ) {
-    if part == Part::Main {
-        validate_stateful_set(object, errors);
-        let members = ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"];
-        immutable_spec(object, old, &members, errors);
+    match part {
+        Part::Main => {
+            validate_stateful_set(object, errors);
+            let members = ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"];
+            immutable_spec(object, old, &members, errors);
+        }
+        Part::Status => workload_status::stateful_set(object, old, errors),
+        Part::Other(_) => {}
     }
 }
 

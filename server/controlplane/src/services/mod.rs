@@ -1,0 +1,76 @@
+//! Addresses and node ports of services: who has which, and what a service that asks for one gets.
+//!
+//! What is taken is what stored services have; the store's events keep the account current, so nothing has to be
+//! given back when a service goes. What is handed to a service that is on its way to the store is set aside for
+//! the time a write can take.
+
+mod account;
+mod complete;
+mod range;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bumpalo::Bump;
+use ringbolt_machinery::{field::FieldError, value::Value};
+use ringbolt_storage::{object::ResourceId, storage::Storage};
+
+use self::{account::Account, complete::Completion};
+
+pub use self::range::{AddressRange, PortRange};
+
+/// Hands out addresses and node ports. Does nothing until [`ServiceAllocator::start`].
+#[derive(Default)]
+pub struct ServiceAllocator {
+    account: Mutex<Option<Account>>,
+}
+
+impl ServiceAllocator {
+    /// Begins to hand out addresses of the ranges, one a family, the first that of services that ask for none;
+    /// and ports. `services` is the resource that services are stored as.
+    pub fn start(
+        &self,
+        storage: Arc<dyn Storage>,
+        services: ResourceId,
+        addresses: Vec<AddressRange>,
+        ports: PortRange,
+    ) {
+        *self.lock() = Some(Account::new(storage, services, addresses, ports));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Account>> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a service that is new, or was `old` so far, what it needs. What it cannot have is found by
+    /// [`ServiceAllocator::errors`].
+    pub(crate) fn complete<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, old: Option<&Value<'_>>) {
+        if let Some(account) = self.lock().as_mut() {
+            account.catch_up();
+            // The errors are those that are found again.
+            let _ = Completion::new(account, object, old).run(arena, object);
+        }
+    }
+
+    /// Why a service cannot have what it asks for; empty where it has it.
+    pub(crate) fn errors(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<FieldError> {
+        match self.lock().as_mut() {
+            None => Vec::new(),
+            Some(account) => {
+                account.catch_up();
+                let arena = Bump::new();
+                let mut copy = object.copy_into(&arena);
+                Completion::new(account, object, old).run(&arena, &mut copy).err().unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// The family of an address as services name it.
+fn family(address: IpAddr) -> &'static str {
+    if address.is_ipv4() { "IPv4" } else { "IPv6" }
+}
