@@ -2,6 +2,7 @@
 
 use crate::{
     app::ConnId,
+    limits,
     out::{OutQueue, Wire},
     timer::Deadlines,
     tls::session::Session,
@@ -73,6 +74,8 @@ pub(crate) struct Channel {
     pub(crate) drain_told: bool,
     /// Input waits that was held back by a pause.
     pub(crate) held: bool,
+    /// Bytes dropped since the connection was closed.
+    pub(crate) dropped: usize,
     /// Bytes as received, kept while the application wants none.
     pub(crate) stash: Vec<u8>,
     pub(crate) out: OutQueue,
@@ -105,7 +108,8 @@ impl Channel {
     /// Whether the kernel should be receiving.
     pub(crate) fn wants_input(&self) -> bool {
         let wants = match self.phase {
-            Phase::Handshake | Phase::Flushing | Phase::Lingering => true,
+            Phase::Handshake => true,
+            Phase::Flushing | Phase::Lingering => self.dropped < limits::LINGER_BYTES_MAX,
             Phase::Open => !self.paused,
             Phase::Dead => false,
         };

@@ -90,6 +90,11 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// by a reset that would destroy what the peer has not read yet (RFC 9112 section 9.6).
 pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Bytes read and dropped while a closed connection lingers. Beyond them the socket is left unread until its time is
+/// over: a peer that sends on and on must not keep a core at work. What Go keeps reading after a response (256 KiB),
+/// and what socket buffers hold of a body that was refused.
+pub const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// How long a connection that is being closed may stall while it sends what it has. A peer that does not read must not
 /// hold a graceful end for ever; one that reads slowly may.
 pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);

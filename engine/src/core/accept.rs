@@ -168,6 +168,7 @@ impl<A: App> Core<A> {
             eof_told: false,
             drain_told: false,
             held: false,
+            dropped: 0,
             stash: Vec::new(),
             out: OutQueue::new(self.state.pool.clone(), config.output_high_bytes, config.output_low_bytes),
             wire: Wire::default(),

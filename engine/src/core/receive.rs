@@ -89,6 +89,10 @@ pub(super) fn input<A: App>(
 ) {
     let channel = &mut entry.channel;
     if channel.end != End::None || !matches!(channel.phase, Phase::Handshake | Phase::Open) {
+        channel.dropped = channel.dropped.saturating_add(data.len());
+        if channel.dropped >= limits::LINGER_BYTES_MAX {
+            state.mark_dirty(channel);
+        }
         return;
     }
     if channel.paused || channel.held {

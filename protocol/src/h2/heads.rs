@@ -101,8 +101,8 @@ impl Connection {
         }
         self.core.last_stream = id;
         if self.core.leaving {
-            // The peer will read the GOAWAY and send it again elsewhere.
-            return Ok(());
+            // The peer will read the GOAWAY and send it again elsewhere; one that waits for an answer gets it.
+            return Err(Fault::Stream(id, Code::RefusedStream));
         }
         if self.core.streams.is_full() {
             return Err(Fault::Stream(id, Code::RefusedStream));

@@ -394,10 +394,12 @@ fn shutdown_lets_the_requests_in_work_end() {
     assert_eq!(peer.drain(), Progress::Continue);
     let frames = peer.hear();
     assert_eq!((frames[0].kind, frames[0].payload.clone()), (GOAWAY, vec![0, 0, 0, 1, 0, 0, 0, 0]));
-    // A request that crossed it is left alone: the client sends it elsewhere.
+    // A request that crossed it is refused: the client sends it elsewhere.
     peer.say(&post(3));
     peer.say(&frame(DATA, END_STREAM, 3, b"x"));
-    assert_eq!(peer.hear(), []);
+    let refused = peer.hear();
+    assert_eq!((refused.len(), refused[0].kind, refused[0].stream), (1, RST_STREAM, 3));
+    assert_eq!(refused[0].payload, [0, 0, 0, 7]);
     assert_eq!(peer.handler.events, [Event::Request(1)]);
     peer.connection.responder().respond(StreamId(1), 200, &[], &[Bytes::from_static(b"x")]);
     assert_eq!(peer.connection.progress(), Progress::Continue);

@@ -39,6 +39,8 @@ pub struct Conn {
     idle_timer: bool,
     due: Option<Instant>,
     requests: u64,
+    /// GOAWAY was said and everything is answered; the idle timer ends it.
+    leaving: bool,
 }
 
 /// Wakes a core when something was committed.
@@ -79,7 +81,13 @@ impl ServerApp {
     /// Sets timers and reading as the connection wants them.
     fn settle(&self, conn: &mut Conn, io: &mut Io<'_>, wants: Wants) {
         if wants.close {
-            io.close();
+            if !wants.lingers || self.site.draining.get() {
+                io.close();
+            } else if !conn.leaving {
+                conn.leaving = true;
+                io.clear_timer(TimerKind::HeaderRead);
+                io.set_timer(TimerKind::Idle, limits::GOAWAY_TIMEOUT);
+            }
             return;
         }
         if wants.drained {
@@ -135,7 +143,7 @@ impl App for ServerApp {
         let exchanges = Exchanges::new(self.site.clone(), peer, Some(target));
         let connection = Connection::new(protocol, exchanges);
         let mut conn =
-            Box::new(Conn { connection, header_timer: false, idle_timer: false, due: None, requests: 0 });
+            Box::new(Conn { connection, header_timer: false, idle_timer: false, due: None, requests: 0, leaving: false });
         let wants = conn.connection.pump(&mut Queue(io.out()));
         self.settle(&mut conn, io, wants);
         conn
@@ -168,6 +176,7 @@ impl App for ServerApp {
                 // HTTP/2 says goodbye; HTTP/1.1 just goes.
                 let mut wants = conn.connection.drain(&mut Queue(io.out()));
                 wants.close = true;
+                wants.lingers = false;
                 wants
             }
             _ => {

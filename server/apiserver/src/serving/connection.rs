@@ -49,6 +49,8 @@ pub struct Connection {
 pub struct Wants {
     /// Everything was said: write what is queued, then close.
     pub close: bool,
+    /// Everything was said in HTTP/2, and the peer did nothing wrong: frames under way may still be answered.
+    pub lingers: bool,
     /// Go on reading.
     pub read: bool,
     /// More waits: say when the socket has taken some.
@@ -157,10 +159,20 @@ impl Connection {
         let (due, requests) = (self.exchanges.next_due(), self.exchanges.requests());
         match &self.protocol {
             Protocol::Sniffing(_) => {
-                Wants { close: false, read: true, drained, reading_head: true, idle: false, due, requests }
+                Wants {
+                    close: false,
+                    lingers: false,
+                    read: true,
+                    drained,
+                    reading_head: true,
+                    idle: false,
+                    due,
+                    requests,
+                }
             }
             Protocol::Known(http) => Wants {
                 close: http.progress() == Progress::Close,
+                lingers: matches!(**http, Http::H2(_)) && http.wants_bytes(),
                 read: http.wants_bytes(),
                 drained,
                 reading_head: http.is_reading_head(),
