@@ -85,7 +85,7 @@ pub fn build(schema: &'static Schema) -> Registry {
         match strategy::rules(facts.group, facts.resource) {
             None => {
                 registry.virtuals.push(VirtualResource { facts, printer: printers::of(facts.resource) });
-            },
+            }
             Some(rules) => {
                 let alias = ALIASES.iter().find(|a| a.of == (facts.group, facts.version, facts.resource));
                 let (group, stored_type) = match alias {

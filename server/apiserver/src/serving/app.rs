@@ -142,8 +142,14 @@ impl App for ServerApp {
         let target = (io.core().clone(), io.id());
         let exchanges = Exchanges::new(self.site.clone(), peer, Some(target));
         let connection = Connection::new(protocol, exchanges);
-        let mut conn =
-            Box::new(Conn { connection, header_timer: false, idle_timer: false, due: None, requests: 0, leaving: false });
+        let mut conn = Box::new(Conn {
+            connection,
+            header_timer: false,
+            idle_timer: false,
+            due: None,
+            requests: 0,
+            leaving: false,
+        });
         let wants = conn.connection.pump(&mut Queue(io.out()));
         self.settle(&mut conn, io, wants);
         conn

@@ -158,18 +158,16 @@ impl Connection {
     fn wants(&self, drained: bool) -> Wants {
         let (due, requests) = (self.exchanges.next_due(), self.exchanges.requests());
         match &self.protocol {
-            Protocol::Sniffing(_) => {
-                Wants {
-                    close: false,
-                    lingers: false,
-                    read: true,
-                    drained,
-                    reading_head: true,
-                    idle: false,
-                    due,
-                    requests,
-                }
-            }
+            Protocol::Sniffing(_) => Wants {
+                close: false,
+                lingers: false,
+                read: true,
+                drained,
+                reading_head: true,
+                idle: false,
+                due,
+                requests,
+            },
             Protocol::Known(http) => Wants {
                 close: http.progress() == Progress::Close,
                 lingers: matches!(**http, Http::H2(_)) && http.wants_bytes(),

@@ -174,9 +174,7 @@ fn run(verb: &str) -> Option<[BTreeMap<String, Tally>; 3]> {
                 tally(&mut objects, (found != want).then(|| format!("got {found:?}\n    want {want:?}")));
             }
             got if row["status"] == 422
-                && row["error"]["message"]
-                    .as_str()
-                    .is_some_and(|m| !by_endpoints(m)) =>
+                && row["error"]["message"].as_str().is_some_and(|m| !by_endpoints(m)) =>
             {
                 let want = row["error"]["message"].as_str().unwrap();
                 let got = match got {
