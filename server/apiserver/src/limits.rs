@@ -26,6 +26,10 @@ pub const UPDATE_ATTEMPTS: usize = 256;
 pub const FUTURE_VERSION_WAIT: Duration = Duration::from_secs(3);
 /// A list up to this size goes out in one piece; a larger one in parts with back-pressure.
 pub const LIST_INLINE_BYTES: usize = 128 << 10;
+/// An answer longer than this is compressed for clients that take gzip (Kubernetes' `defaultGzipThresholdBytes`).
+pub const GZIP_THRESHOLD_BYTES: usize = 128 << 10;
+/// What is compressed of a long list before others on the core have their turn: about half a millisecond's work.
+pub const GZIP_SLICE_BYTES: usize = 64 << 10;
 /// Bytes of one stream (a watch, a long list) that wait for the connection: one list part in flight, one waiting.
 pub const STREAM_QUEUE_BYTES: usize = 256 << 10;
 /// Bytes of a connection that wait for the socket before its streams are no longer drained into it.
@@ -41,6 +45,9 @@ pub const BODY_FIRST_BYTES: usize = 16 << 10;
 pub const HEADERS_INLINE: usize = 12;
 /// `ReadHeaderTimeout` of the generic server.
 pub const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(32);
+/// How long an HTTP/2 connection that said GOAWAY and has answered everything goes on taking frames: what is under way
+/// (pings, resets) is answered rather than cut. Go's server waits as long.
+pub const GOAWAY_TIMEOUT: Duration = Duration::from_secs(1);
 /// `IdleTimeout` of the generic server.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
