@@ -90,6 +90,11 @@ pub trait Strategy: Send + Sync {
     fn deprecation_warning(&self) -> Option<&'static str> {
         None
     }
+    /// An annotation that stands for a field: Kubernetes takes it out of the metadata while it works on an object, so
+    /// that metadata shown alone is without it.
+    fn annotation_of_field(&self) -> Option<&'static str> {
+        None
+    }
     /// Marks an object whose deletion has begun (a namespace's phase).
     fn begin_deletion<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
         let _ = (arena, object);

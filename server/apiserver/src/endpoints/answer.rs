@@ -16,6 +16,7 @@ use ringbolt_protocol::{
 use ringbolt_storage::object::Object;
 
 use super::{
+    gzip,
     render::{Form, Render},
     resource::ResourceStore,
     table::{self, TableForm},
@@ -37,6 +38,8 @@ pub(crate) struct Answer {
     pub(crate) form: Form,
     /// Why no object can be turned into the form that is asked for.
     pub(crate) unconvertible: Option<Arc<Status>>,
+    /// Whether the client takes gzip.
+    pub(crate) gzip: bool,
 }
 
 impl Answer {
@@ -70,7 +73,8 @@ impl Answer {
                 Form::Object
             }
         };
-        Ok(Answer { core: request.core.clone(), media, form, unconvertible })
+        let gzip = gzip::is_accepted(request);
+        Ok(Answer { core: request.core.clone(), media, form, unconvertible, gzip })
     }
 
     /// Fails where objects cannot be turned into the form that is asked for. What is asked for is done before: this
@@ -141,7 +145,12 @@ impl Answer {
                 Err(status) => return self.status(&status),
             },
         }
-        response
+        self.compressed(response)
+    }
+
+    /// An answer as it goes out, compressed where it is long and the client takes that.
+    pub(crate) fn compressed(&self, response: Response) -> Response {
+        if self.gzip { gzip::compress(response) } else { response }
     }
 
     /// Whole JSON text as YAML, or indented, or as it is.
@@ -155,11 +164,8 @@ impl Answer {
                 }
                 out
             }
-            _ if self.media.pretty => {
-                let mut out = indent(json);
-                out.push(b'\n');
-                out
-            }
+            // No line break at the end: so the indented form has it.
+            _ if self.media.pretty => indent(json),
             _ => [json, NEWLINE].concat(),
         }
     }
@@ -198,7 +204,8 @@ pub(crate) fn content_type(format: Format) -> &'static str {
 pub(crate) fn failed(request: &Request<'_>, status: &Status) -> Outcome {
     let agent = request.head.header("user-agent").unwrap_or_default();
     let media = media_type::error_media_type(request.head.header("accept"), request.head.query(), agent);
-    let answer = Answer { core: request.core.clone(), media, form: Form::Object, unconvertible: None };
+    let answer =
+        Answer { core: request.core.clone(), media, form: Form::Object, unconvertible: None, gzip: false };
     Outcome::Ready(answer.status(status))
 }
 

@@ -11,6 +11,7 @@ use super::{
     answer::{self, Answer},
     continue_token,
     get::wait_for,
+    gzip::{self, GzipSource},
     render::{Form, Render},
     resource::ResourceStore,
     select::Selection,
@@ -18,9 +19,9 @@ use super::{
 };
 use crate::{
     core::CoreContext,
-    limits::LIST_INLINE_BYTES,
+    limits::{GZIP_THRESHOLD_BYTES, LIST_INLINE_BYTES},
     request::Request,
-    response::{Outcome, Response, StreamSource, StreamState},
+    response::{Body, Outcome, Response, StreamSource, StreamState},
 };
 
 /// Which state of the resource a list shows.
@@ -228,8 +229,29 @@ impl Answer {
         if !streams || bytes <= LIST_INLINE_BYTES {
             return Outcome::Ready(self.flat_list(store, page));
         }
-        let response = Response { status: 200, content_type: crate::response::JSON, ..Response::default() };
-        Outcome::Stream(response, Box::new(ListSource::new(self.clone(), store.clone(), page)))
+        let mut response =
+            Response { status: 200, content_type: crate::response::JSON, ..Response::default() };
+        let mut source = ListSource::new(self.clone(), store.clone(), page);
+        if !self.gzip {
+            return Outcome::Stream(response, Box::new(source));
+        }
+        // Whether to compress is told before the first byte, and a list of metadata or rows may be short.
+        let (mut begun, mut made) = (Vec::<Bytes>::new(), 0);
+        while made <= GZIP_THRESHOLD_BYTES
+            && source.step(&mut |bytes| {
+                made += bytes.len();
+                begun.push(bytes);
+            })
+        {}
+        if let Some(status) = source.failed.take() {
+            return Outcome::Ready(self.status(&status));
+        }
+        if made <= GZIP_THRESHOLD_BYTES {
+            response.body = Body::one(begun.concat());
+            return Outcome::Ready(response);
+        }
+        gzip::mark(&mut response);
+        Outcome::Stream(response, Box::new(GzipSource::new(&begun, source)))
     }
 
     /// A list in one piece.
@@ -248,7 +270,7 @@ impl Answer {
         }
         flat.pop();
         let body = self.text(&flat);
-        Response::new(200, answer::content_type(self.media.format), body)
+        self.compressed(Response::new(200, answer::content_type(self.media.format), body))
     }
 
     fn protobuf_list(&self, store: &Arc<ResourceStore>, page: &Page) -> Response {
@@ -269,7 +291,7 @@ impl Answer {
         let mut body = Vec::new();
         let (api_version, kind) = render.list_kind();
         protobuf::list(api_version, &kind, meta, items.iter().map(AsRef::as_ref), &mut body);
-        Response::new(200, crate::response::PROTOBUF, body)
+        self.compressed(Response::new(200, crate::response::PROTOBUF, body))
     }
 }
 
@@ -306,6 +328,8 @@ impl ListSource {
                 render.table_middle(table, items.len(), &mut head);
                 Layout { items, elected } = render.layout(items);
             }
+            // A list of metadata has no items at all where others have none.
+            Form::Partial(_) if items.is_empty() => head.extend_from_slice(b"},\"items\":null"),
             _ => head.extend_from_slice(b"},\"items\":["),
         }
         ListSource {
@@ -331,6 +355,7 @@ impl ListSource {
             if !std::mem::replace(&mut self.ended, true) {
                 part(match self.answer.form {
                     Form::Table(_) => Bytes::from_static(render.table_end(self.sent)),
+                    Form::Partial(_) if self.sent == 0 => Bytes::from_static(b"}\n"),
                     _ => Bytes::from_static(b"]}\n"),
                 });
                 return true;

@@ -13,6 +13,7 @@ mod delete_collection;
 mod delete_options;
 mod eviction;
 mod get;
+mod gzip;
 mod guaranteed_update;
 pub(crate) mod identity;
 mod label_selector;

@@ -82,6 +82,9 @@ impl Render<'_> {
         match self.form {
             Form::Object if self.store.is_storage_version() => Ok((stored.clone(), Bytes::new())),
             Form::Object => Ok((self.converted(stored)?, Bytes::new())),
+            Form::Partial(_) if self.store.served.strategy.annotation_of_field().is_some() => {
+                Ok((self.metadata_alone(stored)?, Bytes::new()))
+            }
             Form::Partial(_) => {
                 let end = scan::metadata_end(stored)
                     .ok_or_else(|| Status::internal_error("stored object without metadata"))?;
@@ -89,6 +92,15 @@ impl Render<'_> {
             }
             Form::Table(table) => Ok((self.table(table, stored)?.into(), Bytes::new())),
         }
+    }
+
+    /// Metadata without the annotation that stands for a field, the closing brace of the object behind it.
+    fn metadata_alone(&self, stored: &[u8]) -> Result<Bytes, Status> {
+        self.with_tree(stored, |store, tree| {
+            let mut out = Vec::with_capacity(stored.len());
+            json::encode(store.schema, store.partial_type, tree, &mut out);
+            Bytes::from(out).slice(1..)
+        })
     }
 
     /// The object in this version, encoded as JSON without the leading `{` and TypeMeta.
@@ -138,8 +150,10 @@ impl Render<'_> {
         self.core.with_arena(|arena| {
             let store = self.store;
             let mut tree = self.decode(arena, stored)?;
-            if let (Form::Object, Some(convert)) = (self.form, store.served.from_stored) {
-                convert(arena, &mut tree);
+            match (self.form, store.served.from_stored, store.served.strategy.annotation_of_field()) {
+                (Form::Object, Some(convert), _) => convert(arena, &mut tree),
+                (Form::Partial(_), _, Some(annotation)) => remove_annotation(&mut tree, annotation),
+                _ => {}
             }
             Ok(use_tree(store, &tree))
         })
@@ -235,6 +249,12 @@ impl Render<'_> {
         let mut head = Vec::with_capacity(64);
         protobuf::unknown_head(api_version, kind, len, &mut head);
         Bytes::from(head)
+    }
+}
+
+fn remove_annotation(tree: &mut Value<'_>, annotation: &str) {
+    if let Some(annotations) = tree.path_mut(&["metadata", "annotations"]).and_then(Value::as_map_mut) {
+        annotations.remove(annotation);
     }
 }
 

@@ -42,6 +42,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         "daemonsets" => Rules {
             prepare_for_create: Some(prepare_daemon_set),
             prepare_for_update: Some(prepare_daemon_set_update),
+            annotation_of_field: Some(TEMPLATE_GENERATION),
             validate: Some(validation::workload::validate_daemon_set),
             validate_update: Some(validation::workload::validate_daemon_set_update),
             ..WORKLOAD

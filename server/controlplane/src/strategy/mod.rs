@@ -260,6 +260,10 @@ impl Strategy for ResourceStrategy {
         self.rules.status_group
     }
 
+    fn annotation_of_field(&self) -> Option<&'static str> {
+        self.rules.annotation_of_field
+    }
+
     fn deprecation_warning(&self) -> Option<&'static str> {
         self.rules.deprecation_warning
     }

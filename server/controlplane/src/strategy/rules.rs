@@ -80,6 +80,8 @@ pub(crate) struct Rules {
     pub(crate) status_group: Option<&'static str>,
     /// Warning on every use.
     pub(crate) deprecation_warning: Option<&'static str>,
+    /// An annotation that stands for a field.
+    pub(crate) annotation_of_field: Option<&'static str>,
     /// Hooks.
     pub(crate) prepare_for_create: Option<Prepare>,
     pub(crate) prepare_for_update: Option<PrepareUpdate>,
@@ -112,6 +114,7 @@ impl Rules {
         ttl_seconds: 0,
         status_group: None,
         deprecation_warning: None,
+        annotation_of_field: None,
         prepare_for_create: None,
         prepare_for_update: None,
         validate: None,
