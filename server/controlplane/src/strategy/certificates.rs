@@ -31,6 +31,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             prepare_for_update: Some(prepare_request_update),
             set_requester: Some(set_requester),
             validate: Some(validation::certificates::validate_request),
+            validate_update: Some(validation::certificates::validate_request_update),
             ..Rules::STATUS
         },
         "clustertrustbundles" => Rules {

@@ -11,7 +11,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         name: names::path_segment_errors,
         unconditional_update: false,
         validate: Some(validation::policy::validate),
-        validate_update: Some(|_, object, _, errors| validation::policy::validate(object, errors)),
+        validate_update: Some(validation::policy::validate_update),
         ..Rules::SPEC_AND_STATUS
     })
 }

@@ -2,31 +2,198 @@
 
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
-    field::FieldError,
+    field::{FieldError, child, index, quote},
     validation::names::{dns1123_label_errors, dns1123_subdomain_errors, path_segment_errors},
-    value::Value,
+    value::{Map, Value},
 };
 
-use super::{Errors, each_invalid, with_map};
-use crate::tree::Members;
+use super::{Errors, condition, each_invalid, maps, one_of, pem, required, with_map};
+use crate::{base64, tree::Members};
 
 /// Shortest life that may be asked for: `certificates.MinExpirationSeconds` of the API.
 const EXPIRATION_MIN_SECONDS: i64 = 600;
 
+/// Conditions that are true or not there.
+const DECISIONS: [&str; 3] = ["Approved", "Denied", "Failed"];
+const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
+const USAGES: [&str; 23] = [
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+];
+
 pub(crate) fn validate_request(object: &Value<'_>, errors: &mut Errors) {
-    with_map(object, "spec", |spec| {
-        if spec.lacks("usages") {
-            errors.push(FieldError::required("spec.usages", ""));
+    request(object, &Value::Null, errors);
+}
+
+pub(crate) fn validate_request_update(part: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
+    request(object, old, errors);
+    let conditions = |v: &Value<'_>, kind: &str| {
+        with_map(v, "status", |s| maps(s.items("conditions")).filter(|(_, c)| c.text("type") == kind).count())
+    };
+    let mut forbid = |path: &str, why: String| errors.push(FieldError::forbidden(path, why));
+    for kind in DECISIONS {
+        if conditions(object, kind) < conditions(old, kind) {
+            let why = format!("updates may not remove a condition of type {}", quote(kind));
+            forbid("status.conditions", why);
         }
-        if spec.text("signerName").is_empty() {
-            errors.push(FieldError::required("spec.signerName", ""));
+    }
+    for kind in &DECISIONS[..2] {
+        if !matches!(part, Part::Other(_)) && conditions(object, kind) > conditions(old, kind) {
+            forbid("status.conditions", format!("updates may not add a condition of type {}", quote(kind)));
         }
-        if let Some(seconds) = spec.int("expirationSeconds").filter(|s| *s < EXPIRATION_MIN_SECONDS) {
-            let why =
-                format!("may not specify a duration less than {EXPIRATION_MIN_SECONDS} seconds (10 minutes)");
-            errors.push(FieldError::invalid("spec.expirationSeconds", seconds, why));
+    }
+    let certificate = |v: &Value<'_>| v.str_at(&["status", "certificate"]).unwrap_or("").to_owned();
+    let was = certificate(old);
+    if certificate(object) != was {
+        if part != Part::Status {
+            forbid("status.certificate", "updates may not set certificate content".to_owned());
+        } else if !was.is_empty() {
+            forbid("status.certificate", "updates may not modify existing certificate content".to_owned());
         }
+    }
+    exclusive(object, old, errors);
+}
+
+fn request(object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "spec", |spec| with_map(old, "spec", |was| request_spec(spec, was, errors)));
+    with_map(object, "status", |now| {
+        with_map(old, "status", |was| {
+            request_conditions(now, was, errors);
+            if now.text("certificate") != was.text("certificate") && issued(was.text("certificate")).is_ok() {
+                if let Err(why) = issued(now.text("certificate")) {
+                    errors.push(FieldError::invalid("status.certificate", "<certificate data>", why));
+                }
+            }
+        });
     });
+    if old.is_null() {
+        exclusive(object, old, errors);
+    }
+}
+
+fn request_spec(spec: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
+    let shown = spec.get("request").cloned().unwrap_or(Value::Null);
+    let request = base64::decode(spec.text("request"));
+    let first = String::from_utf8_lossy(&request);
+    if pem::blocks(&first).next().is_none_or(|block| block.kind != "CERTIFICATE REQUEST") {
+        let why = "PEM block type must be CERTIFICATE REQUEST";
+        errors.push(FieldError::invalid("spec.request", shown, why));
+    }
+    usages(spec, was, errors);
+    let signer = spec.text("signerName");
+    if signer == LEGACY_SIGNER && was.text("signerName") != LEGACY_SIGNER {
+        let why = "the legacy signerName is not allowed via this API version";
+        errors.push(FieldError::invalid("spec.signerName", signer, why));
+    } else {
+        signer_name(signer, "spec.signerName", errors);
+    }
+    if let Some(seconds) = spec.int("expirationSeconds").filter(|s| *s < EXPIRATION_MIN_SECONDS) {
+        let why =
+            format!("may not specify a duration less than {EXPIRATION_MIN_SECONDS} seconds (10 minutes)");
+        errors.push(FieldError::invalid("spec.expirationSeconds", seconds, why));
+    }
+}
+
+/// What a key is for. What was stored with faults may keep them.
+fn usages(spec: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
+    fn texts<'a>(spec: &Map<'a>) -> Vec<&'a str> {
+        spec.items("usages").iter().map(|u| u.as_str().unwrap_or("")).collect()
+    }
+    let repeats = |all: &[&str], at: usize| all[..at].contains(&all[at]);
+    let (now, was) = (texts(spec), texts(was));
+    if now.is_empty() {
+        errors.push(FieldError::required("spec.usages", ""));
+    }
+    if was.iter().all(|usage| USAGES.contains(usage)) {
+        for (at, usage) in now.iter().enumerate().filter(|(_, usage)| !USAGES.contains(usage)) {
+            errors.push(FieldError::not_supported(index("spec.usages", at), *usage, &USAGES));
+        }
+    }
+    if !(0..was.len()).any(|at| repeats(&was, at)) {
+        for at in (0..now.len()).filter(|at| repeats(&now, *at)) {
+            errors.push(FieldError::duplicate(index("spec.usages", at), now[at]));
+        }
+    }
+}
+
+fn request_conditions(now: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
+    fn kinds<'a>(status: &Map<'a>) -> Vec<&'a str> {
+        status.items("conditions").iter().map(|c| c.str_at(&["type"]).unwrap_or("")).collect()
+    }
+    let repeats = |all: &[&str], at: usize| all[..at].contains(&all[at]);
+    let (now_kinds, was_kinds) = (kinds(now), kinds(was));
+    let repeated = (0..was_kinds.len()).any(|at| repeats(&was_kinds, at));
+    for (at, condition) in maps(now.items("conditions")) {
+        let (path, kind) = (index("status.conditions", at), condition.text("type"));
+        if kind.is_empty() && !was_kinds.contains(&"") {
+            errors.push(FieldError::required(child(&path, "type"), ""));
+        }
+        let supported: &[&str] = if DECISIONS.contains(&kind) { &["True"] } else { &condition::STATUSES };
+        if required(condition, "status", &path, errors) {
+            one_of(condition, "status", &path, supported, errors);
+        }
+        if !repeated && repeats(&now_kinds, at) {
+            errors.push(FieldError::duplicate(child(&path, "type"), kind));
+        }
+    }
+}
+
+/// A request is approved or denied.
+fn exclusive(object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
+    let both = |v: &Value<'_>| {
+        with_map(v, "status", |s| {
+            DECISIONS[..2]
+                .iter()
+                .all(|kind| maps(s.items("conditions")).any(|(_, c)| c.text("type") == *kind))
+        })
+    };
+    if both(object) && !both(old) {
+        let [approved, denied] =
+            ["Approved", "Denied"].map(|kind| format!(r#"conditions[{{"type": "{kind}"}}]"#));
+        let why = format!("must specify at most one of: `{approved}`, `{denied}`");
+        errors.push(FieldError::invalid("status.conditions", format!("{{{approved}, {denied}}}"), why));
+    }
+}
+
+/// What is wrong with a certificate that was issued.
+fn issued(certificate: &str) -> Result<(), String> {
+    let data = base64::decode(certificate);
+    if data.is_empty() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&data);
+    let mut count = 0;
+    for block in pem::blocks(&text) {
+        if block.kind != "CERTIFICATE" {
+            return Err(format!("only CERTIFICATE PEM blocks are allowed, found {}", quote(block.kind)));
+        }
+        if block.has_headers {
+            return Err("no PEM block headers are permitted".to_owned());
+        }
+        count += 1;
+    }
+    if count == 0 { Err("must contain at least one CERTIFICATE PEM block".to_owned()) } else { Ok(()) }
 }
 
 pub(crate) fn validate_trust_bundle(object: &Value<'_>, errors: &mut Errors) {
@@ -96,7 +263,7 @@ pub(super) fn signer_name(name: &str, path: &str, errors: &mut Errors) {
     let first_wrong = |text: &str, check: fn(&str) -> Vec<String>, errors: &mut Errors| {
         let wrong = text.split('.').map(|part| (part, check(part))).find(|(_, wrong)| !wrong.is_empty());
         for (part, why) in wrong.into_iter().flat_map(|(part, all)| all.into_iter().map(move |w| (part, w))) {
-            let why = format!("validating label {}: {why}", ringbolt_machinery::field::quote(part));
+            let why = format!("validating label {}: {why}", quote(part));
             errors.push(FieldError::invalid(path, text, why));
         }
     };

@@ -1,12 +1,15 @@
 //! Pod disruption budgets.
 
+use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
     field::{FieldError, Verbatim, child},
     validation::validate_label_selector,
     value::Value,
 };
 
-use super::{Errors, at_most_all, go, one_of_optional, positive_int_or_percent};
+use super::{
+    Errors, at_most_all, condition, go, non_negative, one_of_optional, positive_int_or_percent, with_map,
+};
 use crate::tree::Members;
 
 pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
@@ -24,4 +27,16 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     }
     errors.extend(validate_label_selector(spec.get("selector"), "spec.selector"));
     one_of_optional(spec, "unhealthyPodEvictionPolicy", "spec", &["AlwaysAllow", "IfHealthyBudget"], errors);
+}
+
+pub(crate) fn validate_update(part: Part, object: &Value<'_>, _: &Value<'_>, errors: &mut Errors) {
+    if part != Part::Status {
+        return validate(object, errors);
+    }
+    with_map(object, "status", |status| {
+        condition::conditions(status, "status", errors);
+        for count in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
+            non_negative(status, count, "status", errors);
+        }
+    });
 }

@@ -1,8 +1,10 @@
 //! Secrets.
 
+use bumpalo::Bump;
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
     field::{FieldError, key},
+    json,
     validation::names::config_map_key_errors,
     value::Value,
 };
@@ -12,6 +14,7 @@ use super::{
     config_map::{decoded_len, entries, frozen},
     each_invalid,
 };
+use crate::base64;
 use crate::limits::SECRET_MAX_BYTES;
 
 const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
@@ -34,8 +37,8 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
         {
             errors.push(FieldError::required(key("metadata.annotations", SERVICE_ACCOUNT_NAME), ""));
         }
-        "kubernetes.io/dockercfg" if !has(".dockercfg") => require(".dockercfg"),
-        "kubernetes.io/dockerconfigjson" if !has(".dockerconfigjson") => require(".dockerconfigjson"),
+        "kubernetes.io/dockercfg" => docker_config(&data, ".dockercfg", errors),
+        "kubernetes.io/dockerconfigjson" => docker_config(&data, ".dockerconfigjson", errors),
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
             require("username");
             require("password");
@@ -51,6 +54,38 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
             }
         }
         _ => {}
+    }
+}
+
+/// Credentials of registries: a JSON object.
+fn docker_config(data: &[(&str, &str)], name: &str, errors: &mut Errors) {
+    let path = key("data", name);
+    let Some((_, value)) = data.iter().find(|(k, _)| *k == name) else {
+        errors.push(FieldError::required(path, ""));
+        return;
+    };
+    let arena = Bump::new();
+    let text = arena.alloc_slice_copy(&base64::decode(value));
+    let why = match json::decode_untyped(&arena, text) {
+        Err(error) => error.message().to_owned(),
+        Ok(Value::Map(_) | Value::Null) => return,
+        Ok(other) => {
+            format!(
+                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                kind_of(&other)
+            )
+        }
+    };
+    errors.push(FieldError::invalid(path, "<secret contents redacted>", why));
+}
+
+/// What Go calls a JSON value that an object is expected for.
+fn kind_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Bool(_) => "bool",
+        Value::String(_) => "string",
+        Value::List(_) => "array",
+        _ => "number",
     }
 }
 
