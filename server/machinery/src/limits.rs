@@ -25,6 +25,10 @@ pub const YAML_NODES_MAX: usize = 2_000_000;
 /// Entries of updates that `metadata.managedFields` keeps apart: `DefaultMaxUpdateManagers` of kube-apiserver.
 pub const UPDATE_MANAGERS_MAX: usize = 10;
 
+/// Bytes of conflicts or problems that the error of an apply tells. A configuration of 3 MiB may have a million of
+/// them, each with a path of any length.
+pub const APPLY_ERROR_TEXT: usize = 1 << 20;
+
 /// Bytes that all annotations of an object may take together: `TotalAnnotationSizeLimitB` of Kubernetes.
 pub const ANNOTATIONS_MAX: usize = 256 * 1024;
 

@@ -107,7 +107,48 @@ impl ApplyPatch {
         let (group, version, kind) = (store.group(), store.version(), store.kind());
         Status::unknown_error(format!(
             "failed to convert new object ({namespace}/{name}; {group}/{version}, Kind={kind}) to proper version: \
-             {why}"
+             unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
+            of_value(why)
         ))
+    }
+}
+
+/// What a JSON decoder says of a member, as the conversion of a decoded value says it.
+fn of_value(why: &str) -> String {
+    if why.starts_with("illegal base64") {
+        return format!("error decoding from json: {why}");
+    }
+    let Some(rest) = why.strip_prefix("json: cannot unmarshal ") else { return why.to_owned() };
+    let (found, rest) = rest.split_once(" into ").unwrap_or((rest, ""));
+    let wanted = rest.rsplit(' ').next().unwrap_or("");
+    match found.strip_prefix("number ") {
+        Some(number) if number.contains('.') => format!("cannot convert float64 to {wanted}"),
+        _ => {
+            let found = found.split(' ').next().unwrap_or("");
+            format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversion_errors() {
+        let check = |why: &str, expect: &str| assert_eq!(of_value(why), expect);
+        check("quantities must match", "quantities must match");
+        check(
+            "illegal base64 data at input byte 8",
+            "error decoding from json: illegal base64 data at input byte 8",
+        );
+        check(
+            "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32",
+            "cannot convert float64 to int32",
+        );
+        check(
+            "json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32",
+            "json: cannot unmarshal bool into Go value of type int32",
+        );
     }
 }

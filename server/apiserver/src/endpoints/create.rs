@@ -13,7 +13,7 @@ use ringbolt_storage::{
 use super::{
     answer::{self, Answer},
     body::Body,
-    managed_fields::Tracker,
+    managed_fields::{Owners, Tracker},
     metadata,
     resource::{Key, ResourceStore},
     write,
@@ -84,11 +84,12 @@ impl Create {
     /// Tries generated names until one is free; the name a client gave is tried once.
     async fn attempts(&self, warnings: &mut Vec<String>) -> Result<Bytes, Status> {
         let mut last = String::new();
+        let mut owners = Owners::Kept;
         for _ in 0..GENERATE_NAME_ATTEMPTS {
             let prepared = self.core.with_arena(|arena| {
                 let mut object = self.body.decode(&self.store, arena)?;
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
-                self.tracker.created(arena, &self.store, &mut object);
+                owners.track(arena, &mut object, |object| self.tracker.created(arena, &self.store, object));
                 prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)
             })?;
             warnings.clear();
@@ -104,6 +105,10 @@ impl Create {
                 match self.core.storage.submit(prepared.write).await {
                     Ok(object) => return Ok(object.json.clone()),
                     Err(WriteError::Precondition(_)) => {}
+                    Err(WriteError::TooLarge { .. }) if owners == Owners::Kept => {
+                        owners = Owners::Dropped;
+                        continue;
+                    }
                     Err(error) => {
                         return Err(write::status(&self.store, &self.namespace, &prepared.name, error));
                     }

@@ -19,6 +19,32 @@ pub(crate) struct Tracker {
     reset: ResetFields,
 }
 
+/// What becomes of an object's managed fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owners {
+    /// They are brought up to date.
+    Kept,
+    /// They are forgotten: the object was too large with them.
+    Dropped,
+}
+
+impl Owners {
+    /// Brings them up to date with `track`, or forgets them.
+    pub(crate) fn track<'a>(
+        self,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        track: impl FnOnce(&mut Value<'a>),
+    ) {
+        match self {
+            Owners::Kept => track(object),
+            Owners::Dropped => {
+                metadata::of(arena, object).remove("managedFields");
+            }
+        }
+    }
+}
+
 impl Tracker {
     /// The writer of a request. `field_manager` is its option; without it the client's program counts.
     pub(crate) fn new(store: &ResourceStore, request: &Request<'_>, field_manager: &str) -> Self {
@@ -72,6 +98,7 @@ impl Tracker {
     ) {
         let manager = self.field_manager(store);
         let now = now_rfc3339();
+        show_template_generation(store, object);
         let list = match store.served.from_stored {
             None => {
                 apply::normalize(arena, store.schema, manager.ty, object);
@@ -134,13 +161,27 @@ fn refused(error: ApplyError) -> Status {
         ApplyError::Failed(why) => Status::unknown_error(why),
         ApplyError::Conflicts(conflicts) => {
             let message = conflicts.to_string();
-            let causes = conflicts.0.into_iter().map(|conflict| Cause {
+            let causes = conflicts.told.into_iter().map(|conflict| Cause {
                 reason: "FieldManagerConflict",
                 message: format!("conflict with {}", conflict.manager),
                 field: conflict.path,
             });
             Status::apply_conflict(causes.collect(), message)
         }
+    }
+}
+
+/// `apps/v1` shows a generation of its template on every DaemonSet, sent or not; the strategy sets it right later.
+fn show_template_generation(store: &ResourceStore, object: &mut Value<'_>) {
+    const GENERATION: &str = "deprecated.daemonset.template.generation";
+    if (store.group(), store.resource()) != ("apps", "daemonsets") {
+        return;
+    }
+    let Some(meta) = object.as_map_mut().map(|map| map.map_mut("metadata")) else { return };
+    let annotations = meta.map_mut("annotations");
+    if annotations.get(GENERATION).is_none() {
+        annotations.insert(GENERATION, Value::String("0"));
+        annotations.sort_keys();
     }
 }
 
@@ -156,13 +197,22 @@ fn versioned<'a>(arena: &'a Bump, store: &ResourceStore, object: &Value<'a>) -> 
 
 impl Versions for ResourceStore {
     fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, from: &str, to: &str) -> Option<Value<'a>> {
-        let served = &self.served;
+        let other = |version: &str| {
+            self.other_versions.get().into_iter().flatten().find(|other| other.group_version == version)
+        };
         let mut object = object.clone();
-        if from == self.group_version {
-            served.to_stored.inspect(|convert| convert(arena, &mut object));
-        } else if to == self.group_version {
-            served.from_stored.inspect(|convert| convert(arena, &mut object));
-        }
+        let to_stored = if from == self.group_version {
+            self.served.to_stored
+        } else {
+            other(from).and_then(|other| other.to_stored)
+        };
+        let from_stored = if to == self.group_version {
+            self.served.from_stored
+        } else {
+            other(to).and_then(|other| other.from_stored)
+        };
+        to_stored.inspect(|convert| convert(arena, &mut object));
+        from_stored.inspect(|convert| convert(arena, &mut object));
         Some(object)
     }
 }

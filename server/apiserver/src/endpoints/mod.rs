@@ -13,8 +13,8 @@ mod delete_collection;
 mod delete_options;
 mod eviction;
 mod get;
-mod gzip;
 mod guaranteed_update;
+mod gzip;
 pub(crate) mod identity;
 mod label_selector;
 mod list;
@@ -83,6 +83,7 @@ pub fn install_all(
 ) {
     let stores: Vec<_> =
         served.into_iter().map(|served| ResourceStore::new(schema, served, namespaces)).collect();
+    stores.iter().for_each(|store| store.know_versions(&stores));
     let find = |group: &str, resource: &str| {
         stores.iter().find(|s| s.group() == group && s.resource() == resource).cloned()
     };

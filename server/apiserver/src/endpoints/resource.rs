@@ -11,7 +11,17 @@ use ringbolt_machinery::{
 use ringbolt_protocol::request_info::RequestInfo;
 use ringbolt_storage::object::{EventKind, ResourceId};
 
-use crate::{limits::KEY_MAX_BYTES, registry::ServedResource};
+use crate::{
+    limits::KEY_MAX_BYTES,
+    registry::{Converter, ServedResource},
+};
+
+/// Another served version of a resource that shares its store.
+pub(crate) struct OtherVersion {
+    pub(crate) group_version: String,
+    pub(crate) to_stored: Option<Converter>,
+    pub(crate) from_stored: Option<Converter>,
+}
 
 /// A resource in one served version, with everything about it that does not change from request to request.
 pub(crate) struct ResourceStore {
@@ -33,6 +43,8 @@ pub(crate) struct ResourceStore {
     pub(crate) group_version: String,
     /// `columnDefinitions` of its Tables, made when the first is asked for.
     columns: OnceLock<Vec<u8>>,
+    /// The other versions; none until all resources of the server are there.
+    pub(crate) other_versions: OnceLock<Vec<OtherVersion>>,
     /// `K.G`, or `K` for core: as `Invalid` messages name the kind.
     pub(crate) storage_path: String,
 }
@@ -62,8 +74,25 @@ impl ResourceStore {
             storage_path: format!("/registry/{}/", facts.resource),
             group_version,
             columns: OnceLock::new(),
+            other_versions: OnceLock::new(),
             served,
         })
+    }
+
+    /// Gets to know the versions that share its store, of all resources of the server.
+    pub(crate) fn know_versions(&self, stores: &[Arc<ResourceStore>]) {
+        let others = stores
+            .iter()
+            .filter(|other| other.stored() == self.stored() && other.group_version != self.group_version);
+        self.other_versions.get_or_init(|| {
+            others
+                .map(|other| OtherVersion {
+                    group_version: other.group_version.clone(),
+                    to_stored: other.served.to_stored,
+                    from_stored: other.served.from_stored,
+                })
+                .collect()
+        });
     }
 
     pub(crate) fn group(&self) -> &'static str {

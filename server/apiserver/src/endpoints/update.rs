@@ -15,7 +15,7 @@ use super::{
     answer::{self, Answer},
     body::Body,
     create,
-    managed_fields::{self, Tracker},
+    managed_fields::{self, Owners, Tracker},
     metadata,
     resource::{Key, ResourceStore},
     write,
@@ -43,7 +43,7 @@ pub(crate) trait Change {
     fn tracker(&self) -> Option<&Tracker> {
         None
     }
-    /// Whether a conflict on a version the client did not name is tried again with the newest object.
+    /// Whether a conflict is tried again with the newest object.
     fn retries(&self) -> bool;
     /// Whether a uid in the new object is a precondition; a patch that changes it is an invalid change instead.
     fn uid_is_precondition(&self) -> bool;
@@ -171,11 +171,12 @@ impl<C: Change> Update<C> {
             return Err(self.store.not_found(&self.name));
         };
         let mut old = self.core.storage.get(self.store.stored(), key.as_str());
+        let mut owners = Owners::Kept;
         for _ in 0..UPDATE_ATTEMPTS {
             warnings.clear();
             let step = self.core.with_arena(|arena| match &old {
-                Some(stored) => self.change_stored(arena, stored, warnings),
-                None => self.create_missing(arena, warnings),
+                Some(stored) => self.change_stored(arena, stored, owners, warnings),
+                None => self.create_missing(arena, owners, warnings),
             })?;
             let (write, retry, created) = match step {
                 Step::Done(json) => return Ok((200, json)),
@@ -189,13 +190,23 @@ impl<C: Change> Update<C> {
                 Ok(object) => return Ok((code, object.json.clone())),
                 Err(WriteError::Precondition(now)) if created || (retry && now.is_some()) => old = now,
                 Err(WriteError::Precondition(None)) => return Err(self.store.not_found(&self.name)),
+                Err(WriteError::TooLarge { .. })
+                    if owners == Owners::Kept && self.change.tracker().is_some() =>
+                {
+                    owners = Owners::Dropped;
+                }
                 Err(error) => return Err(write::status(&self.store, &self.namespace, &self.name, error)),
             }
         }
         Err(Status::modified(self.store.status_group(), self.store.resource(), &self.name))
     }
 
-    fn create_missing(&self, arena: &Bump, warnings: &mut Vec<String>) -> Result<Step, Status> {
+    fn create_missing(
+        &self,
+        arena: &Bump,
+        owners: Owners,
+        warnings: &mut Vec<String>,
+    ) -> Result<Step, Status> {
         if !self.may_create {
             return Err(self.store.not_found(&self.name));
         }
@@ -203,7 +214,7 @@ impl<C: Change> Update<C> {
         // A version in the body says nothing about an object that is not there.
         metadata::of(arena, &mut object).remove("resourceVersion");
         if let Some(tracker) = self.change.tracker() {
-            tracker.created(arena, &self.store, &mut object);
+            owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
         }
         let prepared =
             create::prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)?;
@@ -215,6 +226,7 @@ impl<C: Change> Update<C> {
         &self,
         arena: &Bump,
         stored: &Object,
+        owners: Owners,
         warnings: &mut Vec<String>,
     ) -> Result<Step, Status> {
         let store = &*self.store;
@@ -222,13 +234,13 @@ impl<C: Change> Update<C> {
         let old = json::decode_stored(arena, store.schema, store.served.stored_type, &stored.json)
             .map_err(|e| Status::internal_error(e.to_string()))?;
         let mut object = self.change.object(arena, Some((stored, &old)), warnings)?;
-        let conditional = self.check_version(&object, stored)?;
+        self.check_version(&object, stored)?;
         let uid = metadata::text(&object, "uid");
         if self.change.uid_is_precondition() && !uid.is_empty() && uid != metadata::text(&old, "uid") {
             return Err(self.uid_conflict(uid, metadata::text(&old, "uid")));
         }
         if let Some(tracker) = self.change.tracker() {
-            tracker.updated(arena, store, &old, &mut object);
+            owners.track(arena, &mut object, |object| tracker.updated(arena, store, &old, object));
         }
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
@@ -245,7 +257,8 @@ impl<C: Change> Update<C> {
         if metadata::is_unchanged(stored, &encoded.json) {
             return Ok(Step::Done(stored.json.clone()));
         }
-        let retry = !conditional && self.change.retries();
+        // A version that the client named is looked at again then.
+        let retry = self.change.retries();
         if self.finishes_deletion(&object) {
             let write = write::remove(store, stored, Some(encoded));
             return Ok(Step::Write { write, retry, created: false });
@@ -263,8 +276,8 @@ impl<C: Change> Update<C> {
             && !self.store.served.strategy.holds_deletion(object)
     }
 
-    /// Checks the version a client named; answers whether it named one.
-    fn check_version(&self, object: &Value<'_>, stored: &Object) -> Result<bool, Status> {
+    /// Checks the version a client named, if it named one.
+    fn check_version(&self, object: &Value<'_>, stored: &Object) -> Result<(), Status> {
         let store = &*self.store;
         let given = metadata::text(object, "resourceVersion");
         let version = match given {
@@ -278,12 +291,12 @@ impl<C: Change> Update<C> {
                     FieldError::invalid("metadata.resourceVersion", 0i64, "must be specified for an update");
                 return Err(Status::invalid(store.status_group(), store.resource(), &self.name, &[error]));
             }
-            return Ok(false);
+            return Ok(());
         }
         if version != stored.revision {
             return Err(Status::modified(store.status_group(), store.resource(), &self.name));
         }
-        Ok(true)
+        Ok(())
     }
 
     fn uid_conflict(&self, given: &str, stored: &str) -> Status {

@@ -1,5 +1,7 @@
 //! What an update added, changed and removed.
 
+use std::cell::Cell;
+
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::{
@@ -38,15 +40,15 @@ impl<'v> Comparison<'v> {
 }
 
 /// Compares two objects of a type. `kind`, `apiVersion` and `metadata.managedFields` are never looked at: nobody owns
-/// them.
+/// them. `None` where a list has an item that cannot be told from others, for want of any key field.
 pub fn compare<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
     ty: StructId,
     old: &'v Value<'v>,
     new: &'v Value<'v>,
-) -> Comparison<'v> {
-    let walker = Walker { arena, schema };
+) -> Option<Comparison<'v>> {
+    let walker = Walker { arena, schema, failed: Cell::new(false) };
     let mut level = Level::new(arena);
     zip_struct(schema.get(ty), filled_map(Some(old)), filled_map(Some(new)), &mut |field, old, new| {
         if !matches!(field.name, "kind" | "apiVersion") {
@@ -55,7 +57,11 @@ pub fn compare<'v>(
         }
     });
     let diff = level.finish();
-    Comparison { added: diff.added.below, modified: diff.modified.below, removed: diff.removed.below }
+    (!walker.failed.get()).then_some(Comparison {
+        added: diff.added.below,
+        modified: diff.modified.below,
+        removed: diff.removed.below,
+    })
 }
 
 /// One set of a comparison, from one value down.
@@ -108,6 +114,8 @@ impl<'v> Level<'v> {
 struct Walker<'v> {
     arena: &'v Bump,
     schema: &'v Schema,
+    /// An item without a path element was met.
+    failed: Cell<bool>,
 }
 
 impl<'v> Walker<'v> {
@@ -146,6 +154,9 @@ impl<'v> Walker<'v> {
                 }
                 if a != b {
                     self.list(element, relation, a, b, &mut level);
+                } else if a.iter().any(|item| lacks_keys(relation, item)) {
+                    let elements = |item| item_element(self.arena, self.schema, element, relation, item);
+                    self.failed.set(self.failed.get() || a.iter().any(|item| elements(item).is_err()));
                 }
             }
             Shape::Leaf | Shape::Struct { .. } | Shape::Map { .. } | Shape::List { .. } => {
@@ -183,8 +194,7 @@ impl<'v> Walker<'v> {
         a.is_some() || b.is_some()
     }
 
-    /// Compares items by their path elements. Items that have the same one are taken together as one value. An item
-    /// without one, which validation has refused or the store never held, is passed over.
+    /// Compares items by their path elements. Items that have the same one are taken together as one value.
     fn list(
         &self,
         element: Element,
@@ -194,10 +204,15 @@ impl<'v> Walker<'v> {
         level: &mut Level<'v>,
     ) {
         let shape = Shape::of_element(self.schema, element);
-        let elements = |item| item_element(self.arena, self.schema, element, relation, item).ok();
-        let both: Vec<_> = old.iter().chain(new).filter_map(|item| Some((elements(item)?, item))).collect();
+        let mut both = Vec::with_capacity(old.len() + new.len());
+        for item in old.iter().chain(new) {
+            match item_element(self.arena, self.schema, element, relation, item) {
+                Ok(element) => both.push((element, item)),
+                Err(_) => return self.failed.set(true),
+            }
+        }
         // Positions below this one are of the old list.
-        let old_len = old.iter().filter(|item| elements(item).is_some()).count();
+        let old_len = old.len();
         let index = Index::new(both.iter().map(|(element, _)| *element));
         for group in index.groups() {
             let at = group[0].0;
@@ -227,5 +242,14 @@ impl<'v> Walker<'v> {
             };
             level.push(at, diff);
         }
+    }
+}
+
+/// Whether an item names none of its key fields: only such a one may have no path element.
+fn lacks_keys(relation: Relation, item: &Value<'_>) -> bool {
+    match (relation, item) {
+        (Relation::Keys(keys), Value::Map(map)) => keys.iter().all(|key| map.get(key).is_none()),
+        (Relation::Set, Value::String(_) | Value::Int(_) | Value::Bool(_) | Value::Float(_)) => false,
+        _ => true,
     }
 }

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     json::{expand_raw, zero},
+    limits::APPLY_ERROR_TEXT,
     schema::{Schema, StructId, Type},
     value::Value,
 };
@@ -177,7 +178,8 @@ impl FieldManager<'_> {
         };
         let theirs_count = !entries.is_empty();
         let updater = Updater { arena, manager: self };
-        let comparison = updater.compare(live, new);
+        // What cannot be compared leaves everything as it was.
+        let Some(comparison) = updater.compare(live, new) else { return ours.cloned() };
         if !theirs_count && !empty_asked {
             if comparison.is_same() && ours.is_some() {
                 return ours.cloned();
@@ -219,36 +221,51 @@ impl FieldManager<'_> {
             metadata.remove("managedFields");
         }
         let bare = expand_raw(arena, &bare).map_err(|e| ApplyError::Failed(e.to_string()))?;
+        self.fits(arena, "live", &bare, Duplicates::Allowed)?;
         let run = Run { manager: self, live: &bare, config, name: manager, now };
         run.run(arena, entries, force)
     }
 
+    /// Whether an object is one of the kind; `what` says which one it is.
+    fn fits<'a>(
+        &self,
+        arena: &'a Bump,
+        what: &str,
+        object: &Value<'a>,
+        duplicates: Duplicates,
+    ) -> Result<(), ApplyError> {
+        let problems = validate(arena, self.schema, self.ty, object, duplicates);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let text = |name: &str| object.str_at(&["metadata", name]).unwrap_or("");
+        Err(ApplyError::Failed(format!(
+            "failed to create typed {what} object ({}/{}; {}): {}",
+            text("namespace"),
+            text("name"),
+            shown(self.api_version, self.kind),
+            problems_text(&problems)
+        )))
+    }
+
     /// Whether a configuration is one of the kind.
     fn check<'a>(&self, arena: &'a Bump, config: &Value<'a>) -> Result<(), ApplyError> {
-        let text = |path: &[&str]| config.str_at(path).unwrap_or("");
-        let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
-        let shown = |version: &str, kind: &str| match version.split_once('/') {
-            Some((group, version)) => format!("{group}/{version}, Kind={kind}"),
-            None => format!("/{version}, Kind={kind}"),
-        };
+        let text = |name: &str| config.str_at(&[name]).unwrap_or("");
+        let (version, kind) = (text("apiVersion"), text("kind"));
         if version != self.api_version || kind != self.kind {
             return Err(ApplyError::BadRequest(format!("invalid object type: {}", shown(version, kind))));
         }
         if managers::listed(config).is_some() {
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".into()));
         }
-        let problems = validate(arena, self.schema, self.ty, config, Duplicates::Refused);
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(ApplyError::Failed(format!(
-            "failed to create typed patch object ({}/{}; {}): {}",
-            text(&["metadata", "namespace"]),
-            text(&["metadata", "name"]),
-            shown(version, kind),
-            problems_text(&problems)
-        )))
+        self.fits(arena, "patch", config, Duplicates::Refused)
     }
+}
+
+/// `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`.
+fn shown(version: &str, kind: &str) -> String {
+    let slash = if version.contains('/') { "" } else { "/" };
+    format!("{slash}{version}, Kind={kind}")
 }
 
 /// One apply under way.
@@ -272,7 +289,7 @@ impl<'a> Run<'_, 'a, '_> {
     {
         let updater = Updater { arena, manager: self.manager };
         if entries.is_empty() {
-            self.note_existing(arena, &updater, &mut entries);
+            self.note_existing(arena, &updater, &mut entries)?;
         }
         updater.reconcile(&mut entries);
         let own = Manager::new(self.manager, self.name, Operation::Apply);
@@ -316,23 +333,32 @@ impl<'a> Run<'_, 'a, '_> {
         arena: &'v Bump,
         updater: &Updater<'v, '_>,
         entries: &mut Vec<Manager<'v>>,
-    ) {
+    ) -> Result<(), ApplyError> {
         let zero: &'v Value<'v> = arena.alloc(self.manager.zero(arena));
-        let comparison = updater.compare(zero, self.live);
+        let Some(comparison) = updater.compare(zero, self.live) else {
+            return Err(ApplyError::Failed("failed to create manager for existing fields".into()));
+        };
         let own = Manager::new(self.manager, "before-first-apply", Operation::Update);
         updater.update(entries, own, (zero, self.live), comparison, self.now);
+        Ok(())
     }
 }
 
 /// The conflicts that messages list, in the order of managers.
 fn conflicts(mut taken: Vec<Taken<'_>>) -> Conflicts {
     taken.sort_by_cached_key(|taken| taken.manager.identifier());
-    let mut out = Vec::new();
+    let mut conflicts = Conflicts::default();
+    let mut room = APPLY_ERROR_TEXT;
     for Taken { manager, set } in taken {
         let manager = manager.shown();
         set.for_each(&mut |path| {
-            out.push(Conflict { manager: manager.clone(), path: Path(path).to_string() });
+            conflicts.count += 1;
+            if room > 0 {
+                let conflict = Conflict { manager: manager.clone(), path: Path(path).to_string() };
+                room = room.saturating_sub(conflict.path.len() + conflict.manager.len());
+                conflicts.told.push(conflict);
+            }
         });
     }
-    Conflicts(out)
+    conflicts
 }

@@ -46,7 +46,7 @@ pub(crate) fn unchanged_since<'v>(
         return None;
     }
     let set = field_set(arena, schema, manager.ty, last);
-    let comparison = compare(arena, schema, manager.ty, last, live);
+    let comparison = compare(arena, schema, manager.ty, last, live)?;
     let set = set.difference(arena, comparison.modified).difference(arena, comparison.added);
     Some(set.difference(arena, comparison.removed))
 }

@@ -1,6 +1,6 @@
 //! `metadata.managedFields`: who owns what, out of and back into an object.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashMap, mem::take};
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
@@ -10,11 +10,15 @@ use super::{
 };
 use crate::{
     json::quote,
+    limits::UPDATE_MANAGERS_MAX,
     value::{Map, Value},
 };
 
+/// Up to here entries are looked for by walking them.
+const SCAN_MAX: usize = 16;
+
 /// How a manager came to own its fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Operation {
     Apply,
     Update,
@@ -41,13 +45,16 @@ pub(crate) struct Manager<'v> {
     pub(crate) set: FieldSet<'v>,
 }
 
-impl Manager<'_> {
-    /// Whether two entries are about the same manager: an applier has one for all versions.
+impl<'v> Manager<'v> {
+    /// What tells managers apart: an applier has one entry for all versions.
+    fn key(&self) -> (&'v str, Operation, &'v str, &'v str) {
+        let version = if self.operation == Operation::Apply { "" } else { self.api_version };
+        (self.name, self.operation, version, self.subresource)
+    }
+
+    /// Whether two entries are about the same manager.
     pub(crate) fn is_same(&self, other: &Manager<'_>) -> bool {
-        self.name == other.name
-            && self.operation == other.operation
-            && self.subresource == other.subresource
-            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+        self.key() == other.key()
     }
 
     /// The text that identifies a manager; conflicts are listed in its order.
@@ -109,7 +116,10 @@ pub(crate) fn listed<'v, 'a>(object: &'v Value<'a>) -> Option<&'v Value<'a>> {
 /// Reads the entries of a list; of two about the same manager the last counts.
 pub(crate) fn decode<'v>(arena: &'v Bump, list: Option<&'v Value<'v>>) -> Result<Vec<Manager<'v>>, String> {
     let mut managers: Vec<Manager<'v>> = Vec::new();
-    for (at, entry) in list.and_then(Value::as_list).into_iter().flatten().enumerate() {
+    let list = list.and_then(Value::as_list).map_or(&[][..], |list| list.as_slice());
+    // A handful is looked through; only a client makes up more.
+    let mut known = (list.len() > SCAN_MAX).then(HashMap::new);
+    for (at, entry) in list.iter().enumerate() {
         let text = |name: &str| entry.str_at(&[name]).unwrap_or("");
         let operation = match text("operation") {
             "Apply" => Operation::Apply,
@@ -141,7 +151,14 @@ pub(crate) fn decode<'v>(arena: &'v Bump, list: Option<&'v Value<'v>>) -> Result
             time: entry.str_at(&["time"]),
             set,
         };
-        match managers.iter_mut().find(|known| known.is_same(&manager)) {
+        let again = match &mut known {
+            Some(known) => {
+                let at = *known.entry(manager.key()).or_insert(managers.len());
+                managers.get_mut(at)
+            }
+            None => managers.iter_mut().find(|known| known.is_same(&manager)),
+        };
+        match again {
             Some(known) => *known = manager,
             None => managers.push(manager),
         }
@@ -171,9 +188,8 @@ pub(crate) fn encode<'a>(arena: &'a Bump, managers: &mut [Manager<'_>]) -> Optio
         text("fieldsType", "FieldsV1");
         fields.clear();
         print_fields(manager.set, &mut fields);
-        // What is printed is made of texts, so it is one.
-        let fields = String::from_utf8_lossy(&fields);
-        entry.push_unique("fieldsV1", Value::Raw(arena.alloc_str(&fields)));
+        let fields = std::str::from_utf8(&fields).expect("printed from texts");
+        entry.push_unique("fieldsV1", Value::Raw(arena.alloc_str(fields)));
         if !manager.subresource.is_empty() {
             entry.push_unique("subresource", Value::String(arena.alloc_str(manager.subresource)));
         }
@@ -196,38 +212,43 @@ pub(crate) fn is_reset(list: Option<&Value<'_>>) -> bool {
 }
 
 /// Merges the oldest entries of updates, each version's into one named `ancient-changes`, until no more than
-/// [`UPDATE_MANAGERS_MAX`](crate::limits::UPDATE_MANAGERS_MAX) are left.
+/// [`UPDATE_MANAGERS_MAX`] are left.
 pub(crate) fn cap_updates<'v>(arena: &'v Bump, managers: &mut Vec<Manager<'v>>) {
-    let updates =
-        |managers: &[Manager<'_>]| managers.iter().filter(|m| m.operation == Operation::Update).count();
-    let mut left = updates(managers);
-    if left <= crate::limits::UPDATE_MANAGERS_MAX {
+    /// Entries of a version, the oldest first.
+    struct Bucket {
+        first: usize,
+        merged: Vec<usize>,
+    }
+    let mut oldest: Vec<usize> =
+        (0..managers.len()).filter(|at| managers[*at].operation == Operation::Update).collect();
+    let mut left = oldest.len();
+    if left <= UPDATE_MANAGERS_MAX {
         return;
     }
-    let mut oldest: Vec<Manager<'v>> =
-        managers.iter().filter(|m| m.operation == Operation::Update).copied().collect();
-    oldest.sort_by(|a, b| a.seconds().cmp(b.seconds()).then_with(|| a.identifier().cmp(&b.identifier())));
-    // The first entry of a version is the one that the others of that version are merged with.
-    let mut first_of: Vec<Manager<'v>> = Vec::new();
-    for manager in oldest {
-        if left <= crate::limits::UPDATE_MANAGERS_MAX {
+    oldest.sort_by_cached_key(|at| (managers[*at].seconds().to_owned(), managers[*at].identifier()));
+    let mut buckets: Vec<Bucket> = Vec::new();
+    for at in oldest {
+        if left <= UPDATE_MANAGERS_MAX {
             break;
         }
-        let Some(first) = first_of.iter().find(|first| first.api_version == manager.api_version) else {
-            first_of.push(manager);
-            continue;
-        };
-        let bucket = Manager { name: "ancient-changes", subresource: "", ..manager };
-        let known = managers.iter().find(|m| m.is_same(&bucket)).map(|m| m.set);
-        let base = known.unwrap_or_else(|| {
-            let set = managers.iter().find(|m| m.is_same(first)).map(|m| m.set);
-            set.unwrap_or_default()
-        });
-        if known.is_none() {
-            managers.retain(|m| !m.is_same(first));
+        let version = managers[at].api_version;
+        match buckets.iter_mut().find(|bucket| managers[bucket.first].api_version == version) {
+            Some(bucket) => {
+                bucket.merged.push(at);
+                left -= 1;
+            }
+            None => buckets.push(Bucket { first: at, merged: Vec::new() }),
         }
-        managers.retain(|m| !m.is_same(&manager) && !m.is_same(&bucket));
-        managers.push(Manager { set: manager.set.union(arena, base), ..bucket });
-        left -= 1;
     }
+    let mut ancient = Vec::new();
+    for Bucket { first, merged } in buckets {
+        let Some(last) = merged.last().map(|at| managers[*at]) else { continue };
+        let bucket = Manager { name: "ancient-changes", subresource: "", ..last };
+        let base = managers.iter().position(|manager| manager.is_same(&bucket)).unwrap_or(first);
+        let sets: Vec<_> =
+            std::iter::once(base).chain(merged).map(|at| take(&mut managers[at].set)).collect();
+        ancient.push(Manager { set: FieldSet::union_all(arena, &sets), ..bucket });
+    }
+    managers.retain(|manager| !manager.set.is_empty());
+    managers.append(&mut ancient);
 }

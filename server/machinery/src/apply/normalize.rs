@@ -74,10 +74,11 @@ fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>
         }
         *map = Map::from_entries(entries);
     }
+    // Every entry is a field now, in order.
+    let mut fields = of.fields.iter();
     for (name, slot) in map.iter_mut() {
-        if matches!(slot, Value::Map(_) | Value::List(_))
-            && let Some((_, field)) = of.field(name)
-        {
+        let field = fields.find(|field| field.name == name);
+        if let (Some(field), Value::Map(_) | Value::List(_)) = (field, &*slot) {
             value(arena, schema, field.ty, slot);
         }
     }

@@ -104,12 +104,27 @@ impl<'v> FieldSet<'v> {
         })
     }
 
+    /// Paths of any. Unites halves, so that many sets cost little more than what they hold.
+    pub(crate) fn union_all(arena: &'v Bump, sets: &[FieldSet<'v>]) -> Self {
+        match sets {
+            [] => FieldSet::EMPTY,
+            [one] => *one,
+            _ => {
+                let (a, b) = sets.split_at(sets.len() / 2);
+                FieldSet::union_all(arena, a).union(arena, FieldSet::union_all(arena, b))
+            }
+        }
+    }
+
     /// Paths of both.
     pub fn intersection(self, arena: &'v Bump, other: FieldSet<'v>) -> Self {
         if self.is_empty() || other.is_empty() {
             return FieldSet::EMPTY;
         }
-        self.zip(arena, other, &mut |a, b| match (a, b) {
+        if other.is_much_smaller_than(self) {
+            return other.intersection(arena, self);
+        }
+        self.look_up(arena, other, &mut |a, b| match (a, b) {
             (Some(a), Some(b)) => Some(Node {
                 element: a.element,
                 member: a.member && b.member,
@@ -124,7 +139,7 @@ impl<'v> FieldSet<'v> {
         if self.is_empty() || other.is_empty() {
             return self;
         }
-        self.zip(arena, other, &mut |a, b| match (a, b) {
+        self.look_up(arena, other, &mut |a, b| match (a, b) {
             (Some(a), Some(b)) => Some(Node {
                 element: a.element,
                 member: a.member && !b.member,
@@ -140,7 +155,7 @@ impl<'v> FieldSet<'v> {
         if self.is_empty() || other.is_empty() {
             return self;
         }
-        self.zip(arena, other, &mut |a, b| match (a, b) {
+        self.look_up(arena, other, &mut |a, b| match (a, b) {
             (Some(_), Some(b)) if b.member => None,
             (Some(a), Some(b)) => {
                 Some(Node { children: a.children.recursive_difference(arena, b.children), ..*a })
@@ -164,6 +179,21 @@ impl<'v> FieldSet<'v> {
         let mut nodes = ArenaVec::with_capacity_in(self.nodes.len(), arena);
         nodes.extend(self.nodes.iter().map(change));
         FieldSet::from_nodes(nodes)
+    }
+
+    fn is_much_smaller_than(self, other: FieldSet<'_>) -> bool {
+        self.nodes.len() < other.nodes.len() / 8
+    }
+
+    /// As [`Self::zip`], of the steps of this set only: a small set costs little next to a large one.
+    fn look_up(self, arena: &'v Bump, other: FieldSet<'v>, join: &mut Join<'_, 'v>) -> Self {
+        if !self.is_much_smaller_than(other) {
+            return self.zip(arena, other, join);
+        }
+        let mut out = ArenaVec::with_capacity_in(self.nodes.len(), arena);
+        let joined = self.nodes.iter().map(|node| join(Some(node), other.node(&node.element)));
+        out.extend(joined.flatten().filter(|node| !node.is_empty()));
+        FieldSet { nodes: out.into_bump_slice() }
     }
 
     /// Walks both in order; `join` makes of what stands at a step the node that the new set has there.

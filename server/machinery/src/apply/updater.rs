@@ -54,16 +54,16 @@ impl<'v> Updater<'v, '_> {
     }
 
     /// Compares two objects of the request's version; fields that the write cannot change are left out.
-    pub(crate) fn compare(&self, old: &'v Value<'v>, new: &'v Value<'v>) -> Comparison<'v> {
+    pub(crate) fn compare(&self, old: &'v Value<'v>, new: &'v Value<'v>) -> Option<Comparison<'v>> {
         self.compare_as(self.manager.ty, old, new)
     }
 
-    fn compare_as(&self, ty: StructId, old: &'v Value<'v>, new: &'v Value<'v>) -> Comparison<'v> {
-        let comparison = compare(self.arena, self.manager.schema, ty, old, new);
+    fn compare_as(&self, ty: StructId, old: &'v Value<'v>, new: &'v Value<'v>) -> Option<Comparison<'v>> {
+        let comparison = compare(self.arena, self.manager.schema, ty, old, new)?;
         if comparison.is_same() {
-            return comparison;
+            return Some(comparison);
         }
-        comparison.filter(|set| self.manager.reset.filter(self.arena, set))
+        Some(comparison.filter(|set| self.manager.reset.filter(self.arena, set)))
     }
 
     /// Brings what managers own in line with the Schema; a manager of an unknown version is forgotten.
@@ -104,7 +104,7 @@ impl<'v> Updater<'v, '_> {
                     let old = self.convert(old, version, manager.api_version);
                     let new = self.convert(new, version, manager.api_version);
                     let comparison =
-                        old.zip(new).map(|(old, new)| self.compare_as(new.ty, old.object, new.object));
+                        old.zip(new).and_then(|(old, new)| self.compare_as(new.ty, old.object, new.object));
                     comparisons.push((manager.api_version, comparison));
                     comparison
                 }
@@ -179,7 +179,10 @@ impl<'v> Updater<'v, '_> {
             Some(last) => self.prune(merged, managers, last),
             None => merged,
         };
-        let comparison = self.compare(live, new);
+        let Some(comparison) = self.compare(live, new) else {
+            let why = "failed to compare objects: a list has an item that names none of its key fields";
+            return Err(ApplyFailure::Other(ApplyError::Failed(why.into())));
+        };
         let taken = self.take(managers, Some(&own), (live, new), comparison, force);
         if !taken.is_empty() && !force {
             return Err(ApplyFailure::Conflict(taken));
@@ -208,7 +211,8 @@ impl<'v> Updater<'v, '_> {
         let mut pruned_in = last.api_version;
         for of_version in versions {
             let owned = managers.iter().filter(|manager| manager.api_version == of_version);
-            let owned = owned.fold(FieldSet::EMPTY, |set: FieldSet<'v>, m| set.union(arena, m.set));
+            let owned: Vec<_> = owned.map(|manager| manager.set).collect();
+            let owned = FieldSet::union_all(arena, &owned);
             if owned.is_empty() {
                 continue;
             }

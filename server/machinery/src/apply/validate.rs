@@ -8,6 +8,8 @@ use super::{
     shape::{Relation, Shape},
 };
 use crate::{
+    json::quote::go_quote,
+    limits::APPLY_ERROR_TEXT,
     schema::{Element, Schema, StructId, Type},
     value::{Map, Value},
 };
@@ -45,7 +47,8 @@ pub fn problems_text(problems: &[Problem]) -> String {
     }
 }
 
-/// What is wrong with a tree of a type; empty when nothing is.
+/// What is wrong with a tree of a type; empty when nothing is. No more than
+/// [`APPLY_ERROR_TEXT`] has room for is told.
 pub fn validate<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
@@ -53,7 +56,14 @@ pub fn validate<'v>(
     object: &'v Value<'v>,
     duplicates: Duplicates,
 ) -> Vec<Problem> {
-    let mut walker = Walker { arena, schema, duplicates, path: String::new(), problems: Vec::new() };
+    let mut walker = Walker {
+        arena,
+        schema,
+        duplicates,
+        path: String::new(),
+        problems: Vec::new(),
+        room: APPLY_ERROR_TEXT,
+    };
     walker.value(Shape::of_struct(schema, ty), Type::Struct(ty), object);
     walker.problems
 }
@@ -64,11 +74,15 @@ struct Walker<'v> {
     duplicates: Duplicates,
     path: String,
     problems: Vec<Problem>,
+    room: usize,
 }
 
 impl<'v> Walker<'v> {
     fn problem(&mut self, message: String) {
-        self.problems.push(Problem { path: self.path.clone(), message });
+        if self.room > 0 {
+            self.room = self.room.saturating_sub(self.path.len() + message.len());
+            self.problems.push(Problem { path: self.path.clone(), message });
+        }
     }
 
     fn below(&mut self, element: &PathElement<'_>, see: impl FnOnce(&mut Self)) {
@@ -148,7 +162,8 @@ impl<'v> Walker<'v> {
 
     fn scalar(&mut self, ty: Type, value: &Value<'_>) {
         let message = match (ty, value) {
-            (Type::RawExtension | Type::FieldsV1, _) => return,
+            // Its OpenAPI type is none, so anything goes.
+            (Type::RawExtension | Type::FieldsV1 | Type::IntOrString, _) => return,
             (Type::String | Type::Bytes | Type::Duration, Value::String(_))
             | (Type::Bool, Value::Bool(_))
             | (Type::Int32 | Type::Int64 | Type::Float64, Value::Int(_) | Value::Float(_)) => return,
@@ -173,12 +188,26 @@ fn shown(value: &Value<'_>) -> String {
 
 /// A value as Go's `%#v` prints the library's wrapper of it.
 fn go_syntax(value: &Value<'_>) -> String {
-    let inner = match value {
-        Value::String(s) => crate::json::quote::go_quote(s),
-        Value::List(_) | Value::Map(_) => format!("{}{{…}}", go_type(value)),
+    format!("&value.valueUnstructured{{Value:{}}}", go_literal(value))
+}
+
+/// A value as Go's `%#v` prints it.
+fn go_literal(value: &Value<'_>) -> String {
+    match value {
+        Value::String(s) | Value::Raw(s) => go_quote(s),
+        Value::Null => "interface {}(nil)".into(),
+        Value::List(list) => {
+            format!("{}{{{}}}", go_type(value), list.iter().map(go_literal).collect::<Vec<_>>().join(", "))
+        }
+        Value::Map(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            let entries =
+                entries.iter().map(|(key, value)| format!("{}:{}", go_quote(key), go_literal(value)));
+            format!("{}{{{}}}", go_type(value), entries.collect::<Vec<_>>().join(", "))
+        }
         value => inner(value),
-    };
-    format!("&value.valueUnstructured{{Value:{inner}}}")
+    }
 }
 
 fn inner(value: &Value<'_>) -> String {

@@ -1,5 +1,7 @@
 //! Walks over the members of one or two objects by the Schema.
 
+use std::cmp::Ordering;
+
 use crate::{
     schema::{Field, Struct},
     value::{Map, Value},
@@ -61,37 +63,46 @@ pub(crate) fn zip_map<'v>(
     b: Option<&'v Map<'v>>,
     see: &mut dyn FnMut(&'v str, Option<&'v Value<'v>>, Option<&'v Value<'v>>),
 ) {
-    let (a, b) = (sorted(a), sorted(b));
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    // Maps are decoded with their keys in order; one that was changed since may not be.
+    if a.is_none_or(Map::is_sorted) && b.is_none_or(Map::is_sorted) {
+        zip_sorted(a.into_iter().flat_map(Map::iter), b.into_iter().flat_map(Map::iter), see);
+    } else {
+        zip_sorted(sorted(a).into_iter(), sorted(b).into_iter(), see);
+    }
+}
+
+type Entry<'v> = (&'v str, &'v Value<'v>);
+
+fn zip_sorted<'v>(
+    mut a: impl Iterator<Item = Entry<'v>>,
+    mut b: impl Iterator<Item = Entry<'v>>,
+    see: &mut dyn FnMut(&'v str, Option<&'v Value<'v>>, Option<&'v Value<'v>>),
+) {
+    let (mut x, mut y) = (a.next(), b.next());
     loop {
-        match (a.peek(), b.peek()) {
-            (Some(x), Some(y)) if x.0 == y.0 => {
-                see(x.0, Some(x.1), Some(y.1));
-                a.next();
-                b.next();
-            }
-            (Some(x), Some(y)) if x.0 > y.0 => {
-                see(y.0, None, Some(y.1));
-                b.next();
-            }
-            (Some(x), _) => {
-                see(x.0, Some(x.1), None);
-                a.next();
-            }
-            (None, Some(y)) => {
-                see(y.0, None, Some(y.1));
-                b.next();
-            }
+        let order = match (x, y) {
+            (Some(x), Some(y)) => x.0.cmp(y.0),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
             (None, None) => return,
+        };
+        let left = x.filter(|_| order.is_le());
+        let right = y.filter(|_| order.is_ge());
+        if let Some((key, _)) = left.or(right) {
+            see(key, left.map(|(_, value)| value), right.map(|(_, value)| value));
+        }
+        if order.is_le() {
+            x = a.next();
+        }
+        if order.is_ge() {
+            y = b.next();
         }
     }
 }
 
-fn sorted<'v>(map: Option<&'v Map<'v>>) -> Vec<(&'v str, &'v Value<'v>)> {
+fn sorted<'v>(map: Option<&'v Map<'v>>) -> Vec<Entry<'v>> {
     let mut entries: Vec<_> = map.into_iter().flat_map(Map::iter).collect();
-    if !entries.is_sorted_by_key(|(key, _)| *key) {
-        entries.sort_unstable_by_key(|(key, _)| *key);
-    }
+    entries.sort_unstable_by_key(|(key, _)| *key);
     entries
 }
 

@@ -258,6 +258,38 @@ fn managed_fields_that_a_client_sends() {
     );
 }
 
+/// What cannot be compared leaves the owners as they were.
+#[test]
+fn an_update_with_an_item_without_a_key() {
+    use Step::*;
+    check(
+        "v1",
+        "ServiceAccount",
+        &[
+            Update(
+                "a",
+                "secrets: [{name: x}]",
+                &[r#"a Update 1 {"f:secrets":{".":{},"k:{\"name\":\"x\"}":{}}}"#],
+            ),
+            Update(
+                "b",
+                "{metadata: {uid: u}, secrets: [{}]}",
+                &[r#"a Update 1 {"f:secrets":{".":{},"k:{\"name\":\"x\"}":{}}}"#],
+            ),
+            Refused(
+                "c",
+                "metadata: {labels: {a: b}}",
+                concat!(
+                    "failed to create typed live object (/; /v1, Kind=ServiceAccount): .secrets: element 0: associative list ",
+                    r#"with keys has an element that omits all key fields ["name"] (and doesn't have default values "#,
+                    "for any key fields)"
+                ),
+            ),
+        ],
+        r#"{"kind":"ServiceAccount","apiVersion":"v1","metadata":{"uid":"u"},"secrets":[{}]}"#,
+    );
+}
+
 #[test]
 fn many_updates_are_kept_as_one() {
     let mut world = World { api_version: "v1", kind: "ConfigMap", json: String::new(), seconds: 0 };
@@ -384,4 +416,48 @@ fn what_may_not_be_applied() {
     let other = untyped(&arena, "{apiVersion: apps/v1, kind: ConfigMap}");
     let error = manager.apply(&arena, &manager.zero(&arena), &other, "m", false, "").unwrap_err();
     assert_eq!(error.to_string(), "invalid object type: apps/v1, Kind=ConfigMap");
+}
+
+/// Thousands of managers, as only a client can make them up, take memory in proportion.
+#[test]
+fn made_up_managers_are_bounded() {
+    const COUNT: usize = 3000;
+    let world = World { api_version: "v1", kind: "ConfigMap", json: String::new(), seconds: 0 };
+    let manager = world.manager("");
+    let arena = Bump::new();
+    let entry = |at: usize, operation: &str| {
+        format!(
+            r#"{{"manager":"m{at}","operation":"{operation}","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{{"f:data":{{"f:k{at}":{{}}}}}}}}"#
+        )
+    };
+    let object = |operation: &str, value: &str| {
+        let entries: Vec<String> = (0..COUNT).map(|at| entry(at, operation)).collect();
+        let data: Vec<String> = (0..COUNT).map(|at| format!(r#""k{at}":"{value}""#)).collect();
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"uid":"u","managedFields":[{}]}},"data":{{{}}}}}"#,
+            entries.join(","),
+            data.join(",")
+        );
+        let text = arena.alloc_str(&text).as_bytes();
+        json::decode_typed(&arena, Schema::builtin(), manager.ty, text, Mode::Lenient).unwrap().value
+    };
+    let before = arena.allocated_bytes();
+    let (old, new) = (object("Update", "x"), object("Update", "y"));
+    let list = manager.update(&arena, &old, &new, "me", "2024-01-01T00:00:01Z").unwrap();
+    // All that they owned changed.
+    assert_eq!(list.as_list().map(|list| list.len()), Some(1));
+    let list = manager.update(&arena, &object("Update", "x"), &object("Update", "x"), "me", "").unwrap();
+    assert_eq!(list.as_list().map(|list| list.len()), Some(COUNT), "nothing changed");
+    // One more makes the oldest go together.
+    let live = object("Update", "x");
+    let mut more = live.clone();
+    more.path_mut(&["data"]).and_then(Value::as_map_mut).unwrap().insert("z", Value::String("z"));
+    let list = manager.update(&arena, &live, &more, "me", "2024-01-01T00:00:01Z").unwrap();
+    assert_eq!(list.as_list().map(|list| list.len()), Some(10));
+    let live = object("Apply", "x");
+    let config = untyped(&arena, "{apiVersion: v1, kind: ConfigMap, data: {k0: w}}");
+    let error = manager.apply(&arena, &live, &config, "m1", false, "").unwrap_err();
+    assert_eq!(error.to_string(), r#"Apply failed with 1 conflict: conflict with "m0": .data.k0"#);
+    let used = arena.allocated_bytes() - before;
+    assert!(used < 96 << 20, "{used} bytes");
 }

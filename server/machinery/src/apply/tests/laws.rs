@@ -104,15 +104,32 @@ proptest! {
         let set = field_set(&arena, schema, ty, &object);
         prop_assert_eq!(parse_fields(&arena, arena.alloc_str(&printed(set))).unwrap(), set);
         let nothing = Value::Null;
-        let comparison = compare(&arena, schema, ty, &nothing, &object);
+        let comparison = compare(&arena, schema, ty, &nothing, &object).unwrap();
         prop_assert!(comparison.removed.is_empty() && comparison.modified.is_empty());
         prop_assert!(set.difference(&arena, comparison.added).is_empty());
-        let gone = compare(&arena, schema, ty, &object, &nothing);
+        let gone = compare(&arena, schema, ty, &object, &nothing).unwrap();
         prop_assert_eq!(gone.removed, comparison.added);
-        prop_assert!(compare(&arena, schema, ty, &object, &object).is_same());
+        prop_assert!(compare(&arena, schema, ty, &object, &object).unwrap().is_same());
         let rest = remove_items(&arena, schema, ty, &object, comparison.added);
         prop_assert_eq!(rest, Value::Null);
         let merged = merge(&arena, schema, ty, &object, &object).unwrap();
         prop_assert!(equal_values(&arena, &merged, &object), "{:?}", merged);
     }
+}
+
+/// A small set next to a large one goes another way.
+#[test]
+fn small_and_large() {
+    let arena = Bump::new();
+    let large: Vec<String> = (0..100).map(|n| format!(r#""f:{n:03}":{{".":{{}},"f:x":{{}}}}"#)).collect();
+    let large = parse_fields(&arena, arena.alloc_str(&format!("{{{}}}", large.join(",")))).unwrap();
+    let small = parse_fields(&arena, r#"{"f:007":{},"f:050":{"f:x":{}},"f:x":{}}"#).unwrap();
+    let both = r#"{"f:007":{},"f:050":{"f:x":{}}}"#;
+    assert_eq!(printed(small.intersection(&arena, large)), both);
+    assert_eq!(printed(large.intersection(&arena, small)), both);
+    assert_eq!(printed(small.difference(&arena, large)), r#"{"f:x":{}}"#);
+    assert_eq!(printed(small.recursive_difference(&arena, large)), r#"{"f:x":{}}"#);
+    let rest = large.difference(&arena, small);
+    assert_eq!(rest.union(&arena, parse_fields(&arena, both).unwrap()), large);
+    assert_eq!(large.union(&arena, small), small.union(&arena, large));
 }

@@ -49,7 +49,7 @@ fn order_of_merged_items() {
 fn check_compare(ty: StructId, old: &str, new: &str, added: &str, modified: &str, removed: &str) {
     let arena = Bump::new();
     let (old, new) = (untyped(&arena, old), untyped(&arena, new));
-    let found = compare(&arena, Schema::builtin(), ty, &old, &new);
+    let found = compare(&arena, Schema::builtin(), ty, &old, &new).expect("items with keys");
     assert_eq!(
         (printed(found.added), printed(found.modified), printed(found.removed)),
         (added.to_owned(), modified.to_owned(), removed.to_owned())
@@ -124,6 +124,17 @@ fn comparisons() {
     );
 }
 
+/// An item that names none of its key fields, and has no default for them, cannot be compared; whether it is new, old
+/// or in both.
+#[test]
+fn items_without_keys() {
+    let arena = Bump::new();
+    let ty = kind("v1", "ServiceAccount");
+    let (good, bad) = (untyped(&arena, "secrets: [{name: a}]"), untyped(&arena, "secrets: [{name: a}, {}]"));
+    let compared = |old, new| compare(&arena, Schema::builtin(), ty, old, new).is_some();
+    assert_eq!([compared(&good, &good), compared(&good, &bad), compared(&bad, &bad)], [true, false, false]);
+}
+
 #[track_caller]
 fn check_problems(ty: StructId, object: &str, expect: &str) {
     let arena = Bump::new();
@@ -143,6 +154,14 @@ fn configurations_that_do_not_fit() {
         ".data.k: expected string, got &value.valueUnstructured{Value:5}",
     );
     check_problems(config_map, "bogus: {}", ".bogus: field not declared in schema");
+    check_problems(
+        config_map,
+        "data: {k: [1, {b: x, a: null}]}",
+        concat!(
+            ".data.k: expected string, got &value.valueUnstructured{Value:[]interface {}{1, map[string]interface {}",
+            r#"{"a":interface {}(nil), "b":"x"}}}"#
+        ),
+    );
     check_problems(config_map, "data: x", ".data: expected map, got &{x}");
     check_problems(pod, "spec: {hostNetwork: 'no'}", ".spec.hostNetwork: expected boolean, got &{no}");
     check_problems(pod, "spec: {priority: x}", ".spec.priority: expected numeric (int or float), got string");
