@@ -268,7 +268,10 @@ pub(crate) fn strip<'v>(arena: &'v Bump, set: FieldSet<'v>) -> FieldSet<'v> {
         "managedFields",
         "resourceVersion",
     ];
-    let unowned = |element: &PathElement<'_>, names: &[&str]| matches!(element, PathElement::FieldName(name) if names.contains(name));
+    let unowned = |element: &PathElement<'_>, names: &[&str]| match element {
+        PathElement::FieldName(name) => names.contains(name),
+        _ => false,
+    };
     set.map(arena, &mut |node| {
         if !unowned(&node.element, &["apiVersion", "kind", "metadata"]) {
             return *node;
