@@ -111,6 +111,15 @@ fn other_endpoints() {
     check_at(Endpoint::Plain, "application/vnd.kubernetes.protobuf", "vnd.kubernetes.protobuf");
     check_at(Endpoint::Plain, "application/*", "router");
     check_at(Endpoint::Handler, "application/*", "json");
+    let without_tables = Endpoint::ResourceWithoutTables;
+    check_at(without_tables, "application/json;as=Table;v=v1;g=meta.k8s.io", "negotiation");
+    check_at(without_tables, "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "json");
+    check_at(
+        without_tables,
+        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+        "json PartialObjectMetadata(V1)",
+    );
+    check_at(without_tables, "application/*", "router");
     check_at(Endpoint::CustomResource, "application/vnd.kubernetes.protobuf", "negotiation");
     check_at(Endpoint::CustomResource, "application/vnd.kubernetes.protobuf,application/json", "json");
     check_at(

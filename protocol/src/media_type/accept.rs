@@ -18,6 +18,8 @@ pub enum Endpoint {
         /// GET of a collection: the router offers the watch types as well.
         collection: bool,
     },
+    /// A built-in resource that nothing can be read of: it has no Tables.
+    ResourceWithoutTables,
     /// A custom resource: no protobuf but for transformed answers, and no router in front.
     CustomResource,
     /// Something that is neither, with a router in front (`/api/v1`, `/version`).
@@ -69,7 +71,9 @@ pub fn negotiate(
     endpoint: Endpoint,
 ) -> Result<MediaType, NotAcceptable> {
     let accept = accept.and_then(|a| std::str::from_utf8(a).ok()).unwrap_or("");
-    if matches!(endpoint, Endpoint::Resource { .. } | Endpoint::Plain) && !router_accepts(accept) {
+    let routed =
+        matches!(endpoint, Endpoint::Resource { .. } | Endpoint::ResourceWithoutTables | Endpoint::Plain);
+    if routed && !router_accepts(accept) {
         return Err(NotAcceptable::by_router(endpoint));
     }
     let mut found = choose(accept, |clause, format| clause.options(format, endpoint))
@@ -217,7 +221,8 @@ impl<'h> Clause<'h> {
     }
 
     fn options(&self, format: Format, endpoint: Endpoint) -> Option<MediaType> {
-        let resource = matches!(endpoint, Endpoint::Resource { .. } | Endpoint::CustomResource);
+        let resource = !matches!(endpoint, Endpoint::Plain | Endpoint::Handler);
+        let tables = format != Format::Protobuf && endpoint != Endpoint::ResourceWithoutTables;
         let mut found = self.common(format, resource.then_some("v1"))?;
         if !self.asks_conversion() {
             let served = endpoint != Endpoint::CustomResource || format != Format::Protobuf;
@@ -232,7 +237,7 @@ impl<'h> Clause<'h> {
             _ => return None,
         };
         found.convert = Some(match self.param("as") {
-            Some("Table") if format != Format::Protobuf => Convert::Table(version),
+            Some("Table") if tables => Convert::Table(version),
             Some("PartialObjectMetadata") => Convert::PartialObjectMetadata(version),
             Some("PartialObjectMetadataList") => Convert::PartialObjectMetadataList(version),
             _ => return None,

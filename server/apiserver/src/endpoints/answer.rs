@@ -16,7 +16,7 @@ use ringbolt_protocol::{
 use ringbolt_storage::object::Object;
 
 use super::{
-    gzip,
+    gzip, not_stored,
     render::{Form, Render},
     resource::ResourceStore,
     table::{self, TableForm},
@@ -49,7 +49,10 @@ impl Answer {
         let accept = request.head.header("accept");
         let query = request.head.query();
         let agent = request.head.header("user-agent").unwrap_or_default();
-        let endpoint = Endpoint::Resource { collection };
+        let endpoint = match not_stored::has_tables(store) {
+            true => Endpoint::Resource { collection },
+            false => Endpoint::ResourceWithoutTables,
+        };
         let media = media_type::negotiate(accept, query, agent, endpoint).map_err(not_acceptable)?;
         let answers_list = matches!(request.info.verb, Verb::List | Verb::DeleteCollection);
         let mut unconvertible = None;

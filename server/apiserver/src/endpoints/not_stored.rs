@@ -69,6 +69,14 @@ impl Strategy for NotStored {
     }
 }
 
+/// Where such kinds are stored: looked up by no one.
+const NOT_STORED: ResourceId = ResourceId(u16::MAX);
+
+/// Whether Tables show a kind. Of what cannot be read there is none, unless it has a printer.
+pub(crate) fn has_tables(store: &ResourceStore) -> bool {
+    store.stored() != NOT_STORED || !std::ptr::eq(store.served.printer, &DEFAULT_PRINTER)
+}
+
 /// The kind of a resource that nothing is stored of.
 pub(crate) fn store(
     schema: &'static Schema,
@@ -78,8 +86,7 @@ pub(crate) fn store(
 ) -> Arc<ResourceStore> {
     let served = ServedResource {
         facts,
-        // Looked up by no one.
-        stored: ResourceId(u16::MAX),
+        stored: NOT_STORED,
         stored_type: facts.ty,
         defaulter: |_, _| {},
         to_stored: None,
