@@ -49,6 +49,8 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             status_metadata: StatusMetadata::Reset,
             selectable: POD_CERTIFICATE,
             selectable_names: POD_CERTIFICATE_NAMES,
+            validate: Some(validation::pod_certificate_request::validate),
+            validate_update: Some(validation::pod_certificate_request::validate_update),
             ..Rules::STATUS
         },
         _ => return None,

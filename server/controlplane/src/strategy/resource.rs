@@ -55,7 +55,8 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         "resourceclaimtemplates" => Rules {
             returns_deleted: true,
             disabled: CLAIM_TEMPLATE,
-            validate_update: Some(validation::resource::validate_claim_update),
+            validate: Some(validation::resource::validate_template),
+            validate_update: Some(validation::resource::validate_template_update),
             ..Rules::BASE
         },
         "resourceslices" => Rules {

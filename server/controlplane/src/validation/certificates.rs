@@ -80,10 +80,11 @@ fn request(object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
     with_map(object, "status", |now| {
         with_map(old, "status", |was| {
             request_conditions(now, was, errors);
-            if now.text("certificate") != was.text("certificate") && issued(was.text("certificate")).is_ok() {
-                if let Err(why) = issued(now.text("certificate")) {
-                    errors.push(FieldError::invalid("status.certificate", "<certificate data>", why));
-                }
+            let (new, old) = (now.text("certificate"), was.text("certificate"));
+            // What was stored with faults may keep them.
+            let lenient = new == old || issued(old).is_err();
+            if let Some(why) = issued(new).err().filter(|_| !lenient) {
+                errors.push(FieldError::invalid("status.certificate", "<certificate data>", why));
             }
         });
     });

@@ -1,9 +1,13 @@
 //! Events. The stored form is that of `v1`, and so are the paths in errors.
 
 use ringbolt_apiserver::registry::Part;
-use ringbolt_machinery::{field::FieldError, validation::names::qualified_name_errors, value::Value};
+use ringbolt_machinery::{
+    field::{BadValue, FieldError, Verbatim},
+    validation::names::qualified_name_errors,
+    value::Value,
+};
 
-use super::{Errors, each_invalid};
+use super::{Errors, each_invalid, go};
 use crate::tree::{is_zero, same as unchanged};
 
 const REPORTING_INSTANCE_MAX: usize = 128;
@@ -119,6 +123,19 @@ fn series(object: &Value<'_>, errors: &mut Errors) {
     }
 }
 
+/// A member as Go shows it.
+fn shown(member: &str, value: Option<&Value<'_>>) -> String {
+    match (member, value.filter(|v| !v.is_null())) {
+        ("involvedObject", value) => go::zero_or_text("core", "ObjectReference", value),
+        ("related", value) => go::text("core", "ObjectReference", value),
+        ("source", value) => go::zero_or_text("core", "EventSource", value),
+        (_, Some(value)) => value.text(),
+        ("count", None) => "0".to_owned(),
+        ("firstTimestamp" | "lastTimestamp" | "eventTime", None) => "null".to_owned(),
+        (_, None) => "\"\"".to_owned(),
+    }
+}
+
 /// A change through `events.k8s.io/v1`: a series may grow, nothing else.
 pub(crate) fn validate_new_update(_: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
     shared(object, "reportingController", errors);
@@ -130,8 +147,8 @@ pub(crate) fn validate_new_update(_: Part, object: &Value<'_>, old: &Value<'_>, 
         let (new, was) = (object.path(&[member]), old.path(&[member]));
         let still = unchanged(new, was) || (absent(new) && absent(was));
         if !still {
-            let shown = new.cloned().unwrap_or(Value::Null);
-            errors.push(FieldError::invalid(shown_as, &shown, "field is immutable"));
+            let shown = shown(member, new);
+            errors.push(FieldError::invalid(shown_as, Verbatim(&shown), "field is immutable"));
         }
     };
     for member in IMMUTABLE {

@@ -45,7 +45,7 @@ fn structures() -> &'static HashMap<&'static str, Vec<Field>> {
 }
 
 /// Members of the metadata in Go's order.
-const METADATA: [&str; 14] = [
+const METADATA: [&str; 15] = [
     "name",
     "generateName",
     "namespace",
@@ -60,6 +60,7 @@ const METADATA: [&str; 14] = [
     "annotations",
     "ownerReferences",
     "finalizers",
+    "managedFields",
 ];
 
 /// A structure's text; `null` where there is none.
@@ -69,6 +70,13 @@ pub(crate) fn text(group: &str, name: &str, value: Option<&Value<'_>>) -> String
         None => out.push_str("null"),
         Some(value) => write(&format!("{group}.{name}"), Some(value), &mut out),
     }
+    out
+}
+
+/// A structure's text where it is there, whatever was given.
+pub(crate) fn zero_or_text(group: &str, name: &str, value: Option<&Value<'_>>) -> String {
+    let mut out = String::new();
+    write(&format!("{group}.{name}"), value.filter(|v| !v.is_null()), &mut out);
     out
 }
 

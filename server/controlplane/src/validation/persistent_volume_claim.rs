@@ -46,18 +46,7 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
 
 /// A claim that a pod makes.
 pub(super) fn template(template: &Map<'_>, path: &str, errors: &mut Errors) {
-    let at = child(path, "metadata");
-    let metadata = template.child("metadata");
-    let member = |name: &str| metadata.and_then(|m| m.get(name));
-    errors.extend(validate_annotations(member("annotations"), &child(&at, "annotations")));
-    errors.extend(validate_labels(member("labels"), &child(&at, "labels")));
-    let mut others: Vec<&str> =
-        METADATA.iter().copied().filter(|name| metadata.is_some_and(|m| !m.lacks(name))).collect();
-    for name in others.drain(..) {
-        // Go's name of the field with its first letter small.
-        let shown = if name == "uid" { "uID" } else { name };
-        errors.push(FieldError::forbidden(child(&at, shown), "cannot be set"));
-    }
+    template_metadata(template.child("metadata"), &child(path, "metadata"), errors);
     match template.child("spec") {
         Some(spec) => validate_spec(spec, &child(path, "spec"), false, errors),
         None => {
@@ -67,8 +56,20 @@ pub(super) fn template(template: &Map<'_>, path: &str, errors: &mut Errors) {
     }
 }
 
+/// What a template says of the objects made from it: labels and annotations, nothing else.
+pub(super) fn template_metadata(metadata: Option<&Map<'_>>, path: &str, errors: &mut Errors) {
+    let member = |name: &str| metadata.and_then(|m| m.get(name));
+    errors.extend(validate_annotations(member("annotations"), &child(path, "annotations")));
+    errors.extend(validate_labels(member("labels"), &child(path, "labels")));
+    for name in METADATA.iter().copied().filter(|name| metadata.is_some_and(|m| !m.lacks(name))) {
+        // Go's name of the field with its first letter small.
+        let shown = if name == "uid" { "uID" } else { name };
+        errors.push(FieldError::forbidden(child(path, shown), "cannot be set"));
+    }
+}
+
 /// Metadata that the claim of a pod may not have.
-const METADATA: [&str; 12] = [
+const METADATA: [&str; 13] = [
     "name",
     "generateName",
     "namespace",
@@ -81,6 +82,7 @@ const METADATA: [&str; 12] = [
     "deletionGracePeriodSeconds",
     "ownerReferences",
     "finalizers",
+    "managedFields",
 ];
 
 /// A spec; `lenient` about groups of data sources where one was there before.
