@@ -35,6 +35,8 @@ static NEWLINE: &[u8] = b"\n";
 pub(crate) struct Answer {
     pub(crate) core: CoreContext,
     pub(crate) media: MediaType,
+    /// How an error goes out: it is not turned into other forms, so what asks for one does not fit it.
+    pub(crate) errors: MediaType,
     pub(crate) form: Form,
     /// Why no object can be turned into the form that is asked for.
     pub(crate) unconvertible: Option<Arc<Status>>,
@@ -76,8 +78,12 @@ impl Answer {
                 Form::Object
             }
         };
+        let errors = match media.convert {
+            None => media,
+            Some(_) => media_type::error_media_type(accept, query, agent),
+        };
         let gzip = gzip::is_accepted(request);
-        Ok(Answer { core: request.core.clone(), media, form, unconvertible, gzip })
+        Ok(Answer { core: request.core.clone(), media, errors, form, unconvertible, gzip })
     }
 
     /// Fails where objects cannot be turned into the form that is asked for. What is asked for is done before: this
@@ -158,39 +164,45 @@ impl Answer {
 
     /// Whole JSON text as YAML, or indented, or as it is.
     pub(crate) fn text(&self, json: &[u8]) -> Vec<u8> {
-        match self.media.format {
-            Format::Yaml => {
-                let mut out = Vec::with_capacity(json.len());
-                // The text was encoded here, so it is valid; what could not be read would go out as it is.
-                if yaml::from_json(json, &mut out).is_err() {
-                    out = json.to_vec();
-                }
-                out
-            }
-            // No line break at the end: so the indented form has it.
-            _ if self.media.pretty => indent(json),
-            _ => [json, NEWLINE].concat(),
-        }
+        text_in(self.media, json)
     }
 
     /// A Status in the negotiated format.
     pub(crate) fn status(&self, status: &Status) -> Response {
+        let code = if status.code == 0 { 200 } else { status.code };
+        let media = if code < 400 { self.media } else { self.errors };
         let mut body = Vec::with_capacity(256);
-        match self.media.format {
+        match media.format {
             Format::Protobuf => status.encode_protobuf(&mut body),
             _ => {
                 status.encode_json(&mut body);
-                body = self.text(&body);
+                body = text_in(media, &body);
             }
         }
-        let code = if status.code == 0 { 200 } else { status.code };
-        let mut response = Response::new(code, content_type(self.media.format), body);
+        let mut response = Response::new(code, content_type(media.format), body);
         if let Some(details) = &status.details
             && details.retry_after_seconds > 0
         {
             response.headers.push(("retry-after", details.retry_after_seconds.to_string()));
         }
         response
+    }
+}
+
+/// Whole JSON text as YAML, or indented, or as it is.
+fn text_in(media: MediaType, json: &[u8]) -> Vec<u8> {
+    match media.format {
+        Format::Yaml => {
+            let mut out = Vec::with_capacity(json.len());
+            // The text was encoded here, so it is valid; what could not be read would go out as it is.
+            if yaml::from_json(json, &mut out).is_err() {
+                out = json.to_vec();
+            }
+            out
+        }
+        // No line break at the end: so the indented form has it.
+        _ if media.pretty => indent(json),
+        _ => [json, NEWLINE].concat(),
     }
 }
 
@@ -207,8 +219,14 @@ pub(crate) fn content_type(format: Format) -> &'static str {
 pub(crate) fn failed(request: &Request<'_>, status: &Status) -> Outcome {
     let agent = request.head.header("user-agent").unwrap_or_default();
     let media = media_type::error_media_type(request.head.header("accept"), request.head.query(), agent);
-    let answer =
-        Answer { core: request.core.clone(), media, form: Form::Object, unconvertible: None, gzip: false };
+    let answer = Answer {
+        core: request.core.clone(),
+        media,
+        errors: media,
+        form: Form::Object,
+        unconvertible: None,
+        gzip: false,
+    };
     Outcome::Ready(answer.status(status))
 }
 

@@ -6,4 +6,5 @@ mod counting;
 mod impersonation;
 mod no_allocation;
 mod rig;
+mod tables;
 mod waiting;
