@@ -1,10 +1,7 @@
 //! A status on the wire: JSON and protobuf.
 
 use super::{Cause, Details, Status};
-use crate::field::write_json_string;
-
-/// First bytes of every protobuf body.
-const MAGIC: &[u8; 4] = b"k8s\0";
+use crate::{field::write_json_string, protobuf};
 
 impl Status {
     /// Appends the status as compact JSON, without the newline that ends an answer.
@@ -36,15 +33,7 @@ impl Status {
     pub fn encode_protobuf(&self, out: &mut Vec<u8>) {
         let mut message = Vec::with_capacity(128 + self.message.len());
         self.encode_protobuf_message(&mut message);
-        let mut type_meta = Vec::with_capacity(16);
-        bytes_field(&mut type_meta, 1, b"v1");
-        bytes_field(&mut type_meta, 2, b"Status");
-        out.extend_from_slice(MAGIC);
-        bytes_field(out, 1, &type_meta);
-        bytes_field(out, 2, &message);
-        // The serializer leaves contentEncoding and contentType empty; they are no pointers, so they are written.
-        bytes_field(out, 3, b"");
-        bytes_field(out, 4, b"");
+        protobuf::encode_unknown("v1", "Status", &message, out);
     }
 
     /// Appends the bare protobuf message, as it stands inside a watch event.
