@@ -1,0 +1,12 @@
+// The etcd of the comparison: its published server module, unchanged.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() {
+	etcdmain.Main(os.Args)
+}
