@@ -1,4 +1,12 @@
 //! The comparison benchmark of Ringbolt and the Go kube-apiserver.
 #![forbid(unsafe_code)]
 
+pub mod budget;
+pub mod cases;
+pub mod compare;
+pub mod comparison;
+pub mod error;
+pub mod objects;
+pub mod report;
 pub mod result;
+pub mod summary;

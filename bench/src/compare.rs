@@ -1,0 +1,107 @@
+//! `ringbolt-bench compare`: both sides on one machine, the same work, one side at a time.
+
+mod args;
+pub mod bench;
+pub mod check;
+mod cores;
+pub mod h2load;
+pub mod http;
+pub mod latency;
+pub mod limits;
+mod meta;
+mod nginx;
+mod peer;
+mod pki;
+pub mod proc_fs;
+mod process;
+mod ringbolt;
+mod rules;
+mod runner;
+pub mod seed;
+pub mod server;
+pub mod summary;
+pub mod table;
+pub mod window;
+pub mod wrk;
+
+use std::{path::Path, process::ExitCode, time::Duration};
+
+pub use args::CompareArgs;
+pub use meta::Meta;
+
+use self::{
+    bench::Bench,
+    pki::Pki,
+    server::{Common, Ports},
+};
+use crate::{
+    cases,
+    error::{Context as _, Result},
+};
+
+/// Runs the comparison. The exit code is a failure if nothing could be measured, or if requests failed.
+pub fn run(args: &CompareArgs) -> Result<ExitCode> {
+    if args.list {
+        for case in cases::all() {
+            println!("{:<28} {}", case.name, case.about);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::fs::create_dir_all(&args.out).context(args.out.display())?;
+    // Below --out by default, not in /tmp: that may be memory, and nothing would be flushed.
+    let folder = match &args.work_dir {
+        Some(folder) => {
+            std::fs::create_dir_all(folder).context(folder.display())?;
+            WorkFolder::Kept(folder.clone())
+        }
+        None => WorkFolder::Temporary(
+            tempfile::Builder::new().prefix(".work-").tempdir_in(&args.out).context("a folder to work in")?,
+        ),
+    };
+    process::end_all_when_interrupted()?;
+    let bench = prepare(args, folder.path())?;
+    bench.client_cores.enter()?;
+    runner::run(args, &bench)
+}
+
+enum WorkFolder {
+    Temporary(tempfile::TempDir),
+    Kept(std::path::PathBuf),
+}
+
+impl WorkFolder {
+    fn path(&self) -> &Path {
+        match self {
+            WorkFolder::Temporary(folder) => folder.path(),
+            WorkFolder::Kept(folder) => folder,
+        }
+    }
+}
+
+fn prepare(args: &CompareArgs, folder: &Path) -> Result<Bench> {
+    let folder = folder.canonicalize().context(folder.display())?;
+    let scratch = folder.join("clients");
+    std::fs::create_dir_all(&scratch).context(scratch.display())?;
+    let admin_token = "admintoken";
+    let tokens = folder.join("tokens.csv");
+    std::fs::write(&tokens, format!("{admin_token},admin,1,\"system:masters\"\nusertoken,user,2\n"))
+        .context(tokens.display())?;
+    let (server_cores, client_cores) = args.cores()?;
+    Ok(Bench {
+        common: Common {
+            pki: Pki::make(&folder)?,
+            tokens,
+            admin_token: admin_token.to_owned(),
+            ringbolt: args.ringbolt_binary()?,
+            peer: args.peer_binaries()?,
+            folder,
+        },
+        server_cores,
+        client_cores,
+        ports: Ports { ringbolt: args.port, peer: args.port + 1, nginx: args.port + 2, etcd: args.port + 3 },
+        scratch,
+        seconds: args.seconds,
+        warm_up: Duration::from_secs_f64(args.warm_up),
+        large: args.large_thousands as usize * 1000,
+    })
+}

@@ -1,0 +1,78 @@
+//! What cases need of the run they are part of.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    cores::Cores,
+    limits,
+    server::{Common, Ports, Server},
+    window::Seen,
+    wrk::Told,
+};
+use crate::{
+    cases::Case,
+    error::{Context as _, Result},
+    result::{Measurement, ProcessCpu, Side},
+};
+
+/// A run of the comparison.
+#[derive(Debug)]
+pub struct Bench {
+    /// What servers share.
+    pub common: Common,
+    /// Cores of servers.
+    pub server_cores: Cores,
+    /// Cores of clients, and of this process.
+    pub client_cores: Cores,
+    /// Ports.
+    pub ports: Ports,
+    /// Folder for files of clients.
+    pub scratch: PathBuf,
+    /// Length of a measured window.
+    pub seconds: f64,
+    /// Load before it.
+    pub warm_up: Duration,
+    /// Pods of the large store.
+    pub large: usize,
+}
+
+impl Bench {
+    /// The server a case runs on, if it is one that is given a server.
+    pub fn going<'a>(&self, server: Option<&'a Server>) -> Result<&'a Server> {
+        server.context("the case was given no server")
+    }
+
+    /// A measurement of what a client told and what was seen from outside. The runner numbers it.
+    #[must_use]
+    pub fn measurement(&self, case: &Case, side: Side, client: &str, told: Told, seen: Seen) -> Measurement {
+        let mut extra = std::collections::BTreeMap::new();
+        let share = seen.client.total() / seen.seconds.max(1e-9) / self.client_cores.count() as f64;
+        if share > limits::CLIENT_LIMIT {
+            extra.insert("client_core_share".to_owned(), share);
+        }
+        Measurement {
+            case: case.name.clone(),
+            side,
+            run: 0,
+            shape: case.shape.clone(),
+            client: client.to_owned(),
+            seconds: told.seconds,
+            operations: told.operations,
+            errors: told.errors,
+            bytes: told.bytes,
+            cpu: seen.cpu,
+            client_cpu: Some(ProcessCpu {
+                name: client.to_owned(),
+                user_seconds: seen.client.user,
+                system_seconds: seen.client.system,
+            }),
+            p50_us: told.latency.at(50.0),
+            p99_us: told.latency.at(99.0),
+            latency_curve: told.latency.curve,
+            rss_kib: seen.rss_kib,
+            peak_rss_kib: seen.peak_rss_kib,
+            memory_curve: seen.memory_curve,
+            extra,
+        }
+    }
+}

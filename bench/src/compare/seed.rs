@@ -1,0 +1,99 @@
+//! Fills the stores through the API, on both sides the same way.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use super::{
+    http::Client,
+    limits,
+    server::{Common, Server},
+};
+use crate::{
+    error::{Context as _, Error, Result},
+    objects,
+};
+
+/// Creates a namespace.
+pub fn namespace(server: &Server, common: &Common, name: &str) -> Result<()> {
+    let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    post(&mut server.client(common)?, "/api/v1/namespaces", &body)
+}
+
+/// Creates a ConfigMap of 1 KiB.
+pub fn config_map(server: &Server, common: &Common, name: &str) -> Result<()> {
+    let namespace = objects::NAMESPACE;
+    let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+    post(&mut server.client(common)?, &path, &objects::config_map(namespace, name))
+}
+
+/// Creates `count` pods with a status, and spreads them over as many namespaces as there are names.
+pub fn pods(server: &Server, common: &Common, namespaces: &[String], count: usize) -> Result<()> {
+    in_parallel(server, common, count, |client, number| {
+        let namespace = &namespaces[number % namespaces.len()];
+        let path = format!("/api/v1/namespaces/{namespace}/pods");
+        post(client, &path, &objects::pod(namespace, number))?;
+        let path = format!("{path}/{}/status", objects::pod_name(number));
+        let body = objects::pod_status(number).to_string();
+        let headers = [("Content-Type", "application/merge-patch+json")];
+        client.request("PATCH", &path, &headers, body.as_bytes())?.expect(200, &path)?;
+        Ok(())
+    })
+}
+
+/// Lists once from the watch cache until it has as many objects as there must be: what was just written may reach it
+/// later.
+pub fn warm(server: &Server, common: &Common, path: &str, count: usize) -> Result<()> {
+    let mut client = server.client(common)?;
+    let since = std::time::Instant::now();
+    loop {
+        let answer =
+            client.get(&format!("{path}?resourceVersion=0"), "application/json")?.expect(200, path)?;
+        let found = super::check::objects(&answer)?;
+        if found == count {
+            return Ok(());
+        }
+        if since.elapsed() > limits::ANSWER {
+            return Err(Error::new(format!("{path} has {found} objects from the cache, not {count}")));
+        }
+        std::thread::sleep(limits::SETTLE);
+    }
+}
+
+fn post(client: &mut Client, path: &str, body: &serde_json::Value) -> Result<()> {
+    let body = body.to_string();
+    let headers = [("Content-Type", "application/json")];
+    client.request("POST", path, &headers, body.as_bytes())?.expect(201, path)?;
+    Ok(())
+}
+
+/// Calls `each` for 0 to `count` from [`limits::SEEDERS`] connections.
+fn in_parallel(
+    server: &Server,
+    common: &Common,
+    count: usize,
+    each: impl Fn(&mut Client, usize) -> Result<()> + Sync,
+) -> Result<()> {
+    let next = Arc::new(AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        let seeders: Vec<_> = (0..limits::SEEDERS.min(count))
+            .map(|_| {
+                scope.spawn(|| -> Result<()> {
+                    let mut client = server.client(common)?;
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= count {
+                            return Ok(());
+                        }
+                        each(&mut client, number)?;
+                    }
+                })
+            })
+            .collect();
+        seeders
+            .into_iter()
+            .try_for_each(|seeder| seeder.join().map_err(|_| Error::new("a seeder panicked"))?)
+            .context("seeding")
+    })
+}

@@ -1,0 +1,131 @@
+//! Objects that the benchmark stores: the same on both sides, of the sizes and shapes that clusters have.
+
+use serde_json::{Value, json};
+
+/// Namespace of everything but the pods of the large store.
+pub const NAMESPACE: &str = "bench";
+/// Nodes that pods are spread over in the large store.
+pub const NODES: usize = 100;
+
+/// A ConfigMap of about 1 KiB as it is sent.
+#[must_use]
+pub fn config_map(namespace: &str, name: &str) -> Value {
+    let line = |n: usize| format!("setting-{n}=value of setting number {n} of this application\n");
+    let file: String = (0..7).map(line).collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "bench", "tier": "backend"}},
+        "data": {"application.properties": file.clone(), "fallback.properties": file},
+    })
+}
+
+/// A pod as a Deployment's controller would make it, already bound to a node.
+#[must_use]
+pub fn pod(namespace: &str, number: usize) -> Value {
+    let app = format!("app-{}", number % 100);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": pod_name(number),
+            "namespace": namespace,
+            "labels": {"app": app, "pod-template-hash": "7c9d8f6b5d", "version": "v1"},
+            "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
+            "ownerReferences": [{
+                "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": format!("{app}-7c9d8f6b5d"),
+                "uid": "0b8c3c1e-6f0a-4b6e-9d1f-2f6b3c7f5a11", "controller": true, "blockOwnerDeletion": true,
+            }],
+        },
+        "spec": {
+            "nodeName": node_name(number),
+            "serviceAccountName": "default",
+            "automountServiceAccountToken": false,
+            "containers": [container("main", &app, 8080), container("sidecar", "proxy", 15001)],
+            "volumes": [
+                {"name": "config", "configMap": {"name": "application-config"}},
+                {"name": "cache", "emptyDir": {"sizeLimit": "1Gi"}},
+            ],
+            "tolerations": [
+                {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+                 "tolerationSeconds": 300},
+                {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
+                 "tolerationSeconds": 300},
+            ],
+        },
+    })
+}
+
+fn container(name: &str, image: &str, port: u16) -> Value {
+    json!({
+        "name": name,
+        "image": format!("registry.example.com/team/{image}:1.4.2"),
+        "args": ["--config=/etc/app/application.properties", "--verbose"],
+        "ports": [{"name": "http", "containerPort": port}],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "LOG_LEVEL", "value": "info"},
+        ],
+        "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+        "volumeMounts": [
+            {"name": "config", "mountPath": "/etc/app", "readOnly": true},
+            {"name": "cache", "mountPath": "/var/cache/app"},
+        ],
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}, "periodSeconds": 10},
+    })
+}
+
+/// The status a kubelet would report, as a merge patch of the status subresource.
+#[must_use]
+pub fn pod_status(number: usize) -> Value {
+    let address = format!("10.{}.{}.{}", 64 + number / 62_500, number / 250 % 250, number % 250 + 1);
+    let condition =
+        |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": "2026-01-05T09:30:04Z"});
+    let running = |name: &str, image: &str| {
+        json!({
+            "name": name, "ready": true, "started": true, "restartCount": 0,
+            "image": format!("registry.example.com/team/{image}:1.4.2"), "imageID": "",
+            "state": {"running": {"startedAt": "2026-01-05T09:30:03Z"}},
+        })
+    };
+    json!({"status": {
+        "phase": "Running", "startTime": "2026-01-05T09:30:00Z", "hostIP": "192.168.7.21",
+        "podIP": address.clone(), "podIPs": [{"ip": address}],
+        "conditions": [condition("Initialized"), condition("Ready"), condition("ContainersReady"),
+                       condition("PodScheduled")],
+        "containerStatuses": [running("main", &format!("app-{}", number % 100)), running("sidecar", "proxy")],
+    }})
+}
+
+/// Name of pod `number`.
+#[must_use]
+pub fn pod_name(number: usize) -> String {
+    format!("app-{}-7c9d8f6b5d-{number:05}", number % 100)
+}
+
+/// The node pod `number` is bound to. Another step than the labels', so that the two selectors cut differently.
+#[must_use]
+pub fn node_name(number: usize) -> String {
+    format!("node-{}", number / 7 % NODES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_as_named() {
+        let length = config_map(NAMESPACE, "settings").to_string().len();
+        assert!((900..1150).contains(&length), "{length}");
+    }
+
+    #[test]
+    fn addresses_and_names_are_valid_for_many_pods() {
+        for number in [0, 249, 250, 9_999, 62_499, 62_500] {
+            let status = pod_status(number);
+            let address = status["status"]["podIP"].as_str().unwrap();
+            assert!(address.parse::<std::net::Ipv4Addr>().is_ok(), "{address}");
+        }
+        assert_eq!(pod_name(17), "app-17-7c9d8f6b5d-00017");
+    }
+}
