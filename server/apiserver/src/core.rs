@@ -44,6 +44,7 @@ pub struct CoreState {
     /// `--min-request-timeout`: what a watch without a timeout lives at least.
     pub min_request_timeout: Cell<Duration>,
     arenas: RefCell<Vec<Bump>>,
+    scratch: RefCell<Vec<u8>>,
     date: RefCell<HttpDate>,
     random: RefCell<Random>,
     spawner: Spawner,
@@ -107,6 +108,7 @@ impl CoreContext {
             counters: Counters::default(),
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             arenas: RefCell::default(),
+            scratch: RefCell::default(),
             date: RefCell::default(),
             random: RefCell::default(),
             spawner,
@@ -127,6 +129,18 @@ impl CoreState {
         let arena = self.pooled_arena();
         let result = work(&arena);
         self.give_back(arena);
+        result
+    }
+
+    /// Lends empty memory to encode into, for a result whose length is not known before. Not to be nested: the inner
+    /// one would allocate anew.
+    pub fn with_scratch<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let mut scratch = self.scratch.take();
+        let result = work(&mut scratch);
+        if scratch.capacity() <= limits::ARENA_KEPT {
+            scratch.clear();
+            self.scratch.replace(scratch);
+        }
         result
     }
 

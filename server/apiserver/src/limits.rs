@@ -26,6 +26,12 @@ pub const UPDATE_ATTEMPTS: usize = 256;
 pub const FUTURE_VERSION_WAIT: Duration = Duration::from_secs(3);
 /// A list up to this size goes out in one piece; a larger one in parts with back-pressure.
 pub const LIST_INLINE_BYTES: usize = 128 << 10;
+/// Bytes of stored objects that a long list decodes and encodes anew before others on the core have their turn: about
+/// half a millisecond's work.
+pub const LIST_ENCODE_SLICE_BYTES: usize = 128 << 10;
+/// Encoded items that a list in protobuf holds from when it had to know their length until their turn comes, where
+/// they are not kept with their objects. Beyond it they are encoded a second time.
+pub const LIST_HELD_BYTES: usize = 1 << 20;
 /// An answer longer than this is compressed for clients that take gzip (Kubernetes' `defaultGzipThresholdBytes`).
 pub const GZIP_THRESHOLD_BYTES: usize = 128 << 10;
 /// What is compressed of a long list before others on the core have their turn: about half a millisecond's work.

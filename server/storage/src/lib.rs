@@ -10,6 +10,7 @@ pub mod api;
 pub mod clock;
 pub mod disk;
 pub mod embedded;
+pub mod encoding;
 pub mod event_log;
 pub mod file_disk;
 pub mod future;

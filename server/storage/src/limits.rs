@@ -45,6 +45,9 @@ pub const QUOTA_BYTES: u64 = 8 * 1024 * MIB as u64;
 pub const HISTORY_AGE: Duration = Duration::from_secs(300);
 /// Bytes that only the history holds.
 pub const HISTORY_BYTES: usize = 64 * MIB;
+/// Second encodings of objects (protobuf) that are kept, all objects together; more and some are given up. What is
+/// read often, and a list of 10,000 pods nearly; beyond that it is half the memory that the objects themselves take.
+pub const KEPT_ENCODINGS_BYTES: usize = 32 * MIB;
 /// Events in one chunk of the log; history goes in whole chunks.
 pub const CHUNK_EVENTS: usize = 256;
 /// A chunk is closed when its events hold this much, so that history can be given back in small steps.

@@ -1,8 +1,10 @@
 //! The stored form of an object, and what is published of it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
+
+use crate::encoding::Encoding;
 
 /// A resource's number within a store: the index in the list of names given at open. The journal keeps names,
 /// not numbers.
@@ -54,9 +56,8 @@ pub struct Object {
     pub attributes: Attributes,
     /// Seconds since the epoch after which the object is deleted, 0 for never (`--event-ttl`).
     pub expires: u64,
-    /// Protobuf of the object in its storage version (a `runtime.Unknown` with its magic is put around it by the
-    /// server), made on demand by the first reader.
-    pub protobuf: OnceLock<Bytes>,
+    /// Protobuf of the object in its storage version, made on demand by the server and kept while there is room.
+    pub protobuf: Encoding,
 }
 
 impl Object {

@@ -1,9 +1,9 @@
 //! LIST: a page or the whole of a resource at one revision, from a snapshot.
 
-use std::{collections::VecDeque, sync::Arc, task::Waker};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use ringbolt_machinery::{protobuf, status::Status};
+use ringbolt_machinery::status::Status;
 use ringbolt_protocol::{media_type::Format, query::ListOptions};
 use ringbolt_storage::{api::RevisionError, object::Object, snapshot::Snapshot};
 
@@ -12,16 +12,17 @@ use super::{
     continue_token,
     get::wait_for,
     gzip::{self, GzipSource},
-    render::{Form, Render},
+    list_json::JsonList,
+    list_parts::{ListParts, ListSource, flat},
+    list_protobuf::ProtobufList,
     resource::ResourceStore,
     select::Selection,
-    table::Layout,
 };
 use crate::{
     core::CoreContext,
     limits::{GZIP_THRESHOLD_BYTES, LIST_INLINE_BYTES},
     request::Request,
-    response::{Body, Outcome, Response, StreamSource, StreamState},
+    response::{Body, Outcome, Response},
 };
 
 /// Which state of the resource a list shows.
@@ -225,33 +226,34 @@ impl Answer {
             return Outcome::Ready(self.status(&status));
         }
         let bytes: usize = page.items.iter().map(|o| o.json.len()).sum();
-        let streams = self.media.format == Format::Json && !self.media.pretty;
-        if !streams || bytes <= LIST_INLINE_BYTES {
-            return Outcome::Ready(self.flat_list(store, page));
+        match self.media.format {
+            _ if bytes <= LIST_INLINE_BYTES => {}
+            Format::Json if !self.media.pretty => return self.stream(JsonList::new(self, store, page)),
+            Format::Protobuf => return self.stream(ProtobufList::new(self, store, page)),
+            Format::Json | Format::Yaml => {}
         }
-        let mut response =
-            Response { status: 200, content_type: crate::response::JSON, ..Response::default() };
-        let mut source = ListSource::new(self.clone(), store.clone(), page);
+        Outcome::Ready(self.flat_list(store, page))
+    }
+
+    fn stream(&self, mut parts: impl ListParts + 'static) -> Outcome {
+        let content_type = answer::content_type(self.media.format);
+        let mut response = Response { status: 200, content_type, ..Response::default() };
         if !self.gzip {
-            return Outcome::Stream(response, Box::new(source));
+            return Outcome::Stream(response, Box::new(ListSource(parts)));
         }
         // Whether to compress is told before the first byte, and a list of metadata or rows may be short.
-        let (mut begun, mut made) = (Vec::<Bytes>::new(), 0);
-        while made <= GZIP_THRESHOLD_BYTES
-            && source.step(&mut |bytes| {
-                made += bytes.len();
-                begun.push(bytes);
-            })
-        {}
-        if let Some(status) = source.failed.take() {
-            return Outcome::Ready(self.status(&status));
+        let mut begun = Vec::<Bytes>::new();
+        match parts.exceeds(GZIP_THRESHOLD_BYTES, &mut begun) {
+            Err(status) => Outcome::Ready(self.status(&status)),
+            Ok(true) => {
+                gzip::mark(&mut response);
+                Outcome::Stream(response, Box::new(GzipSource::new(&begun, ListSource(parts))))
+            }
+            Ok(false) => {
+                response.body = Body::one(begun.concat());
+                Outcome::Ready(response)
+            }
         }
-        if made <= GZIP_THRESHOLD_BYTES {
-            response.body = Body::one(begun.concat());
-            return Outcome::Ready(response);
-        }
-        gzip::mark(&mut response);
-        Outcome::Stream(response, Box::new(GzipSource::new(&begun, source)))
     }
 
     /// A list in one piece.
@@ -259,154 +261,17 @@ impl Answer {
         if let Err(status) = self.convertible() {
             return self.status(&status);
         }
-        if self.media.format == Format::Protobuf {
-            return self.protobuf_list(store, &page);
-        }
-        let mut flat = Vec::with_capacity(page.items.iter().map(|o| o.json.len() + 2).sum::<usize>() + 256);
-        let mut source = ListSource::new(self.clone(), store.clone(), page);
-        while source.step(&mut |part| flat.extend_from_slice(&part)) {}
-        if let Some(status) = source.failed {
-            return self.status(&status);
-        }
-        flat.pop();
-        let body = self.text(&flat);
-        self.compressed(Response::new(200, answer::content_type(self.media.format), body))
-    }
-
-    fn protobuf_list(&self, store: &Arc<ResourceStore>, page: &Page) -> Response {
-        let render = Render { core: &self.core, store, form: self.form };
-        let mut items = Vec::with_capacity(page.items.len());
-        for object in &page.items {
-            match render.protobuf(&object.json, Some(object)) {
-                Ok(message) => items.push(message),
-                Err(status) => return self.status(&status),
-            }
-        }
-        let revision = page.revision.to_string();
-        let meta = protobuf::ListMeta {
-            resource_version: &revision,
-            continue_token: &page.continue_token,
-            remaining_item_count: page.remaining.map(|n| n as i64),
+        let room = page.items.iter().map(|o| o.json.len() + 2).sum::<usize>() + 256;
+        let flat = match self.media.format {
+            Format::Protobuf => flat(ProtobufList::new(self, store, page), room),
+            Format::Json | Format::Yaml => flat(JsonList::new(self, store, page), room).map(|mut flat| {
+                flat.pop();
+                self.text(&flat)
+            }),
         };
-        let mut body = Vec::new();
-        let (api_version, kind) = render.list_kind();
-        protobuf::list(api_version, &kind, meta, items.iter().map(AsRef::as_ref), &mut body);
-        self.compressed(Response::new(200, crate::response::PROTOBUF, body))
-    }
-}
-
-/// A JSON list in parts: the frame is made here, the items are the stored bytes.
-struct ListSource {
-    answer: Answer,
-    store: Arc<ResourceStore>,
-    /// What is still to come before the next item.
-    pending: VecDeque<Bytes>,
-    items: std::vec::IntoIter<Arc<Object>>,
-    /// Items that went out.
-    sent: usize,
-    /// The item that a Table marks.
-    elected: Option<usize>,
-    ended: bool,
-    failed: Option<Status>,
-}
-
-impl ListSource {
-    fn new(answer: Answer, store: Arc<ResourceStore>, page: Page) -> Self {
-        let render = Render { core: &answer.core, store: &store, form: answer.form };
-        let mut head = Vec::from(render.list_head());
-        head.extend_from_slice(format!("{}\"", page.revision).as_bytes());
-        if !page.continue_token.is_empty() {
-            head.extend_from_slice(format!(",\"continue\":\"{}\"", page.continue_token).as_bytes());
+        match flat {
+            Ok(body) => self.compressed(Response::new(200, answer::content_type(self.media.format), body)),
+            Err(status) => self.status(&status),
         }
-        if let Some(remaining) = page.remaining {
-            head.extend_from_slice(format!(",\"remainingItemCount\":{remaining}").as_bytes());
-        }
-        let mut items = page.items;
-        let mut elected = None;
-        match answer.form {
-            Form::Table(table) => {
-                render.table_middle(table, items.len(), &mut head);
-                Layout { items, elected } = render.layout(items);
-            }
-            // A list of metadata has no items at all where others have none.
-            Form::Partial(_) if items.is_empty() => head.extend_from_slice(b"},\"items\":null"),
-            _ => head.extend_from_slice(b"},\"items\":["),
-        }
-        ListSource {
-            pending: VecDeque::from([Bytes::from(head)]),
-            items: items.into_iter(),
-            sent: 0,
-            elected,
-            ended: false,
-            failed: None,
-            answer,
-            store,
-        }
-    }
-
-    /// Hands out what comes next; `false` when the list is over or broken off.
-    fn step(&mut self, part: &mut dyn FnMut(Bytes)) -> bool {
-        if let Some(next) = self.pending.pop_front() {
-            part(next);
-            return true;
-        }
-        let render = Render { core: &self.answer.core, store: &self.store, form: self.answer.form };
-        let Some(object) = self.items.next() else {
-            if !std::mem::replace(&mut self.ended, true) {
-                part(match self.answer.form {
-                    Form::Table(_) => Bytes::from_static(render.table_end(self.sent)),
-                    Form::Partial(_) if self.sent == 0 => Bytes::from_static(b"}\n"),
-                    _ => Bytes::from_static(b"]}\n"),
-                });
-                return true;
-            }
-            return false;
-        };
-        let rendered = match self.answer.form {
-            Form::Table(table) => {
-                let mut row = Vec::new();
-                let rendered = render.row(table, &object.json, self.elected == Some(self.sent), &mut row);
-                rendered.map(|()| (Bytes::from(row), Bytes::new()))
-            }
-            _ => render.json(&object.json),
-        };
-        match rendered {
-            Ok((text, tail)) => {
-                if self.sent > 0 {
-                    part(Bytes::from_static(b","));
-                }
-                self.sent += 1;
-                for bytes in [render.item_head(), text, tail] {
-                    if !bytes.is_empty() {
-                        part(bytes);
-                    }
-                }
-                true
-            }
-            Err(status) => {
-                self.failed = Some(status);
-                false
-            }
-        }
-    }
-}
-
-impl StreamSource for ListSource {
-    fn poll(&mut self, _: &Waker, room: usize, part: &mut dyn FnMut(Bytes)) -> StreamState {
-        let mut sent = 0;
-        while sent < room {
-            let more = self.step(&mut |bytes| {
-                sent += bytes.len();
-                part(bytes);
-            });
-            if !more {
-                return if self.failed.is_some() { StreamState::Abort } else { StreamState::End };
-            }
-        }
-        StreamState::Full
-    }
-
-    fn is_watch(&self) -> bool {
-        false
     }
 }

@@ -77,6 +77,15 @@ impl Render<'_> {
         }
     }
 
+    /// Whether [`Render::json`] is a cut from what is stored, and not encoded anew.
+    pub(crate) fn is_cut_from_stored(&self) -> bool {
+        match self.form {
+            Form::Object => self.store.is_storage_version(),
+            Form::Partial(_) => self.store.served.strategy.annotation_of_field().is_none(),
+            Form::Table(_) => false,
+        }
+    }
+
     /// The text behind [`Render::head`], in two parts of which the second may be empty.
     pub(crate) fn json(&self, stored: &Bytes) -> Result<(Bytes, Bytes), Status> {
         match self.form {
@@ -113,31 +122,45 @@ impl Render<'_> {
         })
     }
 
-    /// The protobuf message of the object, without envelope. Kept with `object` where it is the stored version.
+    /// The protobuf message of the object, without envelope.
     pub(crate) fn protobuf(&self, stored: &Bytes, object: Option<&Object>) -> Result<Bytes, Status> {
-        if self.form == Form::Object
-            && self.store.is_storage_version()
-            && let Some(object) = object
-        {
-            if let Some(message) = object.protobuf.get() {
-                return Ok(message.clone());
-            }
-            let message = self.encode_protobuf(stored)?;
-            return Ok(object.protobuf.get_or_init(|| message).clone());
+        let item = self.protobuf_item(stored, object)?;
+        Ok(item.slice(protobuf::item_head_len(&item)..))
+    }
+
+    /// The same as an item of a list, with what stands before it there.
+    pub(crate) fn protobuf_item(&self, stored: &[u8], object: Option<&Object>) -> Result<Bytes, Status> {
+        let Some(object) = object.filter(|_| self.keeps_protobuf()) else {
+            return self.encode_protobuf(stored);
+        };
+        if let Some(item) = object.protobuf.get() {
+            return Ok(item);
         }
-        self.encode_protobuf(stored)
+        let item = self.encode_protobuf(stored)?;
+        object.protobuf.keep(&item);
+        Ok(item)
+    }
+
+    /// Whether the encoding is that of the stored version, which is kept with the object.
+    pub(crate) fn keeps_protobuf(&self) -> bool {
+        self.form == Form::Object && self.store.is_storage_version()
     }
 
     fn encode_protobuf(&self, stored: &[u8]) -> Result<Bytes, Status> {
+        let ty = match self.form {
+            Form::Partial(_) => self.store.partial_type,
+            // No Table is negotiated in protobuf.
+            Form::Object | Form::Table(_) => self.store.served.facts.ty,
+        };
         self.with_tree(stored, |store, tree| {
-            let mut out = Vec::with_capacity(stored.len());
-            let ty = match self.form {
-                Form::Partial(_) => store.partial_type,
-                // No Table is negotiated in protobuf.
-                Form::Object | Form::Table(_) => store.served.facts.ty,
-            };
-            protobuf::encode(store.schema, ty, tree, &mut out);
-            Bytes::from(out)
+            self.core.with_scratch(|out| {
+                protobuf::encode(store.schema, ty, tree, out);
+                // Kept for long, so not a byte larger than it is.
+                let mut item = Vec::with_capacity(protobuf::item_len(out.len()));
+                protobuf::item_head(out.len(), &mut item);
+                item.extend_from_slice(out);
+                Bytes::from(item)
+            })
         })
     }
 

@@ -29,6 +29,11 @@ pub fn item_head(len: usize, out: &mut Vec<u8>) {
     varint(out, len);
 }
 
+/// Bytes of what stands before the message of an item that [`item_head`] began.
+pub fn item_head_len(item: &[u8]) -> usize {
+    1 + item.iter().skip(1).take_while(|byte| **byte >= 0x80).count() + 1
+}
+
 /// Appends a list's envelope and metadata, up to its first item. `items_len` is the sum of [`item_len`] over all
 /// items; after them comes `unknown_tail`.
 pub fn list_head(api_version: &str, kind: &str, meta: ListMeta<'_>, items_len: usize, out: &mut Vec<u8>) {

@@ -13,7 +13,7 @@ use std::fmt;
 pub use decode::decode;
 pub use encode::{encode, encode_object};
 pub use envelope::{MAGIC, Unknown, decode_unknown, encode_unknown, unknown_head, unknown_tail};
-pub use list::{ListMeta, item_head, item_len, list, list_head};
+pub use list::{ListMeta, item_head, item_head_len, item_len, list, list_head};
 pub use watch::{watch_event, watch_event_head};
 
 /// Why bytes could not be decoded; the text is that of Kubernetes' generated code.

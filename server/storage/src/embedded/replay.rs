@@ -1,12 +1,13 @@
 //! Turning records back into objects and events.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::{
     record::{Record, RecordKind},
     state::State,
 };
 use crate::{
+    encoding::Encoding,
     object::{Attributes, Event, EventKind, Inspect, Object, ResourceId},
     splice::{respliced, shared},
 };
@@ -78,7 +79,7 @@ impl<'i> Replay<'i> {
             splice: record.splice.0..record.splice.1,
             attributes,
             expires: record.expires,
-            protobuf: OnceLock::new(),
+            protobuf: Encoding::new(),
         })
     }
 }
@@ -99,6 +100,6 @@ pub(crate) fn deleted(
         splice,
         attributes: previous.attributes.clone(),
         expires: 0,
-        protobuf: OnceLock::new(),
+        protobuf: Encoding::new(),
     })
 }
