@@ -6,6 +6,7 @@ pub mod cases;
 pub mod compare;
 pub mod comparison;
 pub mod error;
+pub mod load;
 pub mod objects;
 pub mod report;
 pub mod result;

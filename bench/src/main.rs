@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ringbolt_bench::compare;
+use ringbolt_bench::{compare, load};
 
 /// Benchmarks of Ringbolt.
 #[derive(Parser)]
@@ -18,16 +18,36 @@ struct Arguments {
 enum Command {
     /// Compare Ringbolt with kube-apiserver and etcd, side by side on this machine.
     Compare(compare::CompareArgs),
+    /// Put load on one server and print what was measured as a line of JSON.
+    Load(load::LoadArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Compare(args) => compare::run(&args),
+        Command::Load(args) => return run_load(args),
     };
     match done {
         Ok(code) => code,
         Err(error) => {
             eprintln!("ringbolt-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a load and prints its outcome.
+fn run_load(args: load::LoadArgs) -> ExitCode {
+    let line = load::run(args)
+        .map_err(|error| error.to_string())
+        .and_then(|outcome| serde_json::to_string(&outcome).map_err(|error| error.to_string()));
+    match line {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("ringbolt-bench load: {error}");
             ExitCode::FAILURE
         }
     }
