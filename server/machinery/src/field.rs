@@ -252,17 +252,17 @@ impl fmt::Display for FieldError {
 
 /// `a` and `b` as `a.b`; an empty parent leaves `b`.
 pub fn child(parent: &str, name: &str) -> String {
-    if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") }
+    if parent.is_empty() { name.to_owned() } else { [parent, ".", name].concat() }
 }
 
 /// `parent[3]`
 pub fn index(parent: &str, at: usize) -> String {
-    format!("{parent}[{at}]")
+    [parent, "[", itoa::Buffer::new().format(at), "]"].concat()
 }
 
 /// `parent[key]`
 pub fn key(parent: &str, key: &str) -> String {
-    format!("{parent}[{key}]")
+    [parent, "[", key, "]"].concat()
 }
 
 /// A string in double quotes as Go's `%q` writes it: printable characters stay, others are escaped.

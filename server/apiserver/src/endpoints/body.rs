@@ -69,6 +69,7 @@ impl Body {
             group: store.group(),
             version: store.version(),
             kind: store.kind(),
+            ty: Some(store.served.facts.ty),
         };
         let (meta, decoded) = target.decode(arena, self.format, &self.bytes, self.validation.mode())?;
         self.warnings.borrow_mut().clear();
@@ -99,6 +100,8 @@ struct Target {
     group: &'static str,
     version: &'static str,
     kind: &'static str,
+    /// Its struct, where it is at hand.
+    ty: Option<StructId>,
 }
 
 impl Target {
@@ -179,6 +182,10 @@ impl Target {
     /// The struct to decode into, where the body's kind can go where it was sent.
     fn check_kind(&self, meta: &TypeMeta) -> Result<StructId, Status> {
         let (group, version) = meta.group_version();
+        let fits = (group, version, meta.kind.as_str()) == (self.group, self.version, self.kind);
+        if let (true, Some(ty)) = (fits, self.ty) {
+            return Ok(ty);
+        }
         let Some(kind) = self.schema.kind(group, version, &meta.kind) else {
             let why = format!(
                 "no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/runtime/scheme.go:111\"",
@@ -186,7 +193,7 @@ impl Target {
             );
             return Err(self.cannot_handle(meta, &why));
         };
-        if (group, version, meta.kind.as_str()) == (self.group, self.version, self.kind) {
+        if fits {
             return Ok(kind.ty);
         }
         if meta.kind == self.kind && group == self.group {
@@ -245,7 +252,7 @@ pub(crate) fn decode_delete_options<'a>(
 ) -> Result<Value<'a>, Status> {
     let format = body_format(request.head.header("content-type")).map_err(unsupported)?;
     // The kind is registered in every group-version; clients name the one they talk to, or `v1`.
-    let target = Target { schema, group: "", version: "v1", kind: "DeleteOptions" };
+    let target = Target { schema, group: "", version: "v1", kind: "DeleteOptions", ty: None };
     let Some(kind) = delete_options_kind(schema) else {
         return Err(Status::internal_error("no kind \"DeleteOptions\" is known"));
     };

@@ -1,5 +1,7 @@
 //! Generated names, and times as metadata carries them.
 
+use std::{cell::Cell, ops::Deref};
+
 use crate::core::CoreState;
 
 /// Letters of generated name suffixes: no vowels, none that look alike (`apimachinery` `rand.String`).
@@ -31,8 +33,36 @@ fn generate_name_with(prefix: &str, mut random: impl FnMut() -> u64) -> String {
 }
 
 /// Now, as `metav1.Time` writes it: RFC 3339, UTC, whole seconds.
-pub(crate) fn now_rfc3339() -> String {
-    rfc3339(jiff::Timestamp::now())
+pub(crate) fn now_rfc3339() -> Rfc3339 {
+    thread_local! {
+        /// The second that was last written, and its text: it is the same for thousands of writes.
+        static LAST: Cell<(i64, Rfc3339)> = const { Cell::new((i64::MIN, Rfc3339([0; 20]))) };
+    }
+    let now = jiff::Timestamp::now();
+    LAST.with(|last| {
+        let (second, text) = last.get();
+        if second == now.as_second() {
+            return text;
+        }
+        let mut bytes = [b'0'; 20];
+        let written = rfc3339(now);
+        // Years have four digits for as long as clocks can be set.
+        bytes.iter_mut().zip(written.bytes()).for_each(|(to, from)| *to = from);
+        last.set((now.as_second(), Rfc3339(bytes)));
+        Rfc3339(bytes)
+    })
+}
+
+/// A time as `metav1.Time` writes it: `2006-01-02T15:04:05Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rfc3339([u8; 20]);
+
+impl Deref for Rfc3339 {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("made of ASCII")
+    }
 }
 
 /// A time as `metav1.Time` writes it.

@@ -103,29 +103,35 @@ impl Change for Patch {
         let mut target = self.versioned(arena, stored, tree)?;
         let bytes: &'a [u8] = arena.alloc_slice_copy(&self.bytes);
         let (schema, ty, mode) = (store.schema, store.served.facts.ty, self.validation.mode());
-        let (mut found, decoded, shown);
+        let (mut found, decoded, strategic);
         if self.kind == PatchType::StrategicMergePatch {
             let patch = json::decode_untyped_strict(arena, bytes, mode)
                 .map_err(|e| Status::bad_request(e.to_string()))?;
             patch::apply_strategic(arena, schema, ty, &mut target, &patch.value)
                 .map_err(PatchError::into_status)?;
             found = patch.strict_errors;
-            shown = patch::show(&patch.value);
             self.check_kind(&target)?;
             decoded = patch::decode_strategic(arena, schema, ty, &target, mode);
+            strategic = Some(patch.value);
         } else {
             found = self.apply_plain(arena, bytes, &mut target)?;
             self.check_kind(&target)?;
-            let mut text = Vec::with_capacity(stored.json.len() + bytes.len());
-            json::encode_untyped(&target, &mut text);
-            shown = String::from_utf8_lossy(&text).into_owned();
             decoded = json::retype(arena, schema, ty, &target, mode);
+            strategic = None;
         }
-        let decoded = decoded.map_err(|e| invalid_patch(&shown, &e.to_string()))?;
+        let shown = || match &strategic {
+            Some(patch) => patch::show(patch),
+            None => {
+                let mut text = Vec::with_capacity(stored.json.len() + bytes.len());
+                json::encode_untyped(&target, &mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            }
+        };
+        let decoded = decoded.map_err(|e| invalid_patch(&shown(), &e.to_string()))?;
         found.extend(decoded.strict_errors);
         if !found.is_empty() {
             if self.validation == FieldValidation::Strict {
-                return Err(invalid_patch(&shown, &strict::message(&found)));
+                return Err(invalid_patch(&shown(), &strict::message(&found)));
             }
             warnings.extend(found.iter().map(ToString::to_string));
         }

@@ -198,6 +198,10 @@ impl<C: Change> Change for Rescale<C> {
         Ok(parent)
     }
 
+    fn check(&self, arena: &Bump) -> Result<(), Status> {
+        self.inner.check(arena)
+    }
+
     fn retries(&self) -> bool {
         self.inner.retries()
     }

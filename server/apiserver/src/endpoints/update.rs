@@ -43,6 +43,11 @@ pub(crate) trait Change {
     fn tracker(&self) -> Option<&Tracker> {
         None
     }
+    /// Whether there is a change at all, for where there is no object to change: a body that does not decode is
+    /// refused before it is said that nothing is there.
+    fn check(&self, _: &Bump) -> Result<(), Status> {
+        Ok(())
+    }
     /// Whether a conflict is tried again with the newest object.
     fn retries(&self) -> bool;
     /// Whether a uid in the new object is a precondition; a patch that changes it is an invalid change instead.
@@ -98,6 +103,10 @@ impl Change for Put {
         Some(&self.tracker)
     }
 
+    fn check(&self, arena: &Bump) -> Result<(), Status> {
+        self.object(arena, None, &mut Vec::new()).map(drop)
+    }
+
     fn retries(&self) -> bool {
         true
     }
@@ -141,8 +150,6 @@ pub(crate) fn plan(
     let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
     let tracker = Tracker::new(store, request, &options.field_manager);
     let put = Put { body, store: store.clone(), namespace: namespace.clone(), name: name.clone(), tracker };
-    // A body that does not decode is refused before storage is looked at.
-    request.core.with_arena(|arena| put.object(arena, None, &mut Vec::new()).map(drop))?;
     Ok(Update {
         store: store.clone(),
         core: request.core.clone(),
@@ -168,7 +175,7 @@ impl<C: Change> Update<C> {
 
     pub(crate) async fn attempts(&self, warnings: &mut Vec<String>) -> Result<(u16, Bytes), Status> {
         let Some(key) = Key::new(&self.namespace, &self.name) else {
-            return Err(self.store.not_found(&self.name));
+            return Err(self.core.with_arena(|arena| self.missing(arena)));
         };
         let mut old = self.core.storage.get(self.store.stored(), key.as_str());
         let mut owners = Owners::Kept;
@@ -201,6 +208,11 @@ impl<C: Change> Update<C> {
         Err(Status::modified(self.store.status_group(), self.store.resource(), &self.name))
     }
 
+    /// What is told where there is no object to change.
+    fn missing(&self, arena: &Bump) -> Status {
+        self.change.check(arena).err().unwrap_or_else(|| self.store.not_found(&self.name))
+    }
+
     fn create_missing(
         &self,
         arena: &Bump,
@@ -208,7 +220,7 @@ impl<C: Change> Update<C> {
         warnings: &mut Vec<String>,
     ) -> Result<Step, Status> {
         if !self.may_create {
-            return Err(self.store.not_found(&self.name));
+            return Err(self.missing(arena));
         }
         let mut object = self.change.object(arena, None, warnings)?;
         // A version in the body says nothing about an object that is not there.

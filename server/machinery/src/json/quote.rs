@@ -5,18 +5,18 @@
 const ESCAPE: [bool; 256] = {
     let mut table = [false; 256];
     let mut i = 0;
-    while i < 0x20 {
-        table[i] = true;
+    while i < 256 {
+        table[i] = may_escape(i as u8);
         i += 1;
     }
-    table[b'"' as usize] = true;
-    table[b'\\' as usize] = true;
-    table[b'<' as usize] = true;
-    table[b'>' as usize] = true;
-    table[b'&' as usize] = true;
-    table[0xE2] = true;
     table
 };
+
+/// As the table, in a form that is computed for many bytes at once.
+const fn may_escape(byte: u8) -> bool {
+    // `<` and `>` differ in one bit.
+    byte < 0x20 || byte == b'"' || byte == b'\\' || byte | 2 == b'>' || byte == b'&' || byte == 0xE2
+}
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -38,7 +38,13 @@ fn write_escaped(out: &mut Vec<u8>, s: &str, text: bool) {
     let mut from = 0;
     let mut at = 0;
     while at < bytes.len() {
-        let byte = bytes[at];
+        // A block at a time without a branch within it, which compiles to a few vector instructions.
+        while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
+            && block.iter().fold(true, |all, byte| all & !may_escape(*byte))
+        {
+            at += block.len();
+        }
+        let Some(&byte) = bytes.get(at) else { break };
         if !ESCAPE[byte as usize] {
             at += 1;
             continue;
@@ -203,8 +209,8 @@ pub(crate) fn push_go_char(out: &mut String, c: char, quote: char) {
 
 /// `strconv.IsPrint`, as far as Rust's own tables of printable characters agree with Go's.
 pub fn is_printable(c: char) -> bool {
-    if c == ' ' {
-        return true;
+    if c.is_ascii() {
+        return (' '..='~').contains(&c);
     }
     if c.is_whitespace() || c.is_control() {
         return false;
