@@ -33,10 +33,7 @@ pub use writes::Verb;
 
 use net::driver::Driver;
 use objects::Generator;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 use target::Target;
 use window::{Length, Window};
 
@@ -46,14 +43,13 @@ const USER_AGENT: &str = concat!("ringbolt-bench/", env!("CARGO_PKG_VERSION"));
 /// Seconds of a window if nothing is said.
 const SECONDS: f64 = 10.0;
 
-/// Runs a load to its end. The client's own CPU is told beside what it measured.
+/// Runs a load to its end.
 ///
 /// # Errors
 /// When the server cannot be reached, closes a connection, or does not answer at all; and when what the load needs
 /// cannot be made ready. Answers that are not as they should be are counted in the outcome instead.
 pub fn run(args: LoadArgs) -> Result<LoadOutcome, LoadError> {
-    let (start, before) = (Instant::now(), window::cpu_seconds(std::process::id())?);
-    let mut outcome = match args.load {
+    match args.load {
         Load::Writes(args) => writes(args),
         Load::Seed(args) => seed(args),
         Load::Lists(args) => reads(
@@ -73,16 +69,15 @@ pub fn run(args: LoadArgs) -> Result<LoadOutcome, LoadError> {
         ),
         Load::Watch(args) => watch(args),
         Load::IdleWatches(args) => idle_watches(args),
-    }?;
-    let cpu = window::cpu_seconds(std::process::id())? - before;
-    outcome.extra.insert("client_cpu_seconds".to_owned(), cpu);
-    outcome.extra.insert("client_seconds".to_owned(), start.elapsed().as_secs_f64());
-    Ok(outcome)
+    }
+}
+
+fn target(server: &ServerArgs, protocol: Protocol) -> Result<Target, LoadError> {
+    Target::new(&server.url, server.ca.as_deref(), server.token.as_deref(), protocol)
 }
 
 fn connect(server: &ServerArgs) -> Result<Driver, LoadError> {
-    let target = Target::new(&server.url, server.ca.as_deref(), server.token.as_deref(), server.protocol)?;
-    Driver::open(Arc::new(target), server.connections.max(1))
+    Driver::open(&target(server, server.protocol)?, server.connections.max(1))
 }
 
 fn seconds(seconds: f64) -> Result<Duration, LoadError> {
@@ -205,6 +200,8 @@ fn watch(args: WatchArgs) -> Result<LoadOutcome, LoadError> {
             write: seconds(args.seconds)?,
             grace: seconds(args.grace)?,
             objects: args.objects.max(1),
+            // A writer has many updates in flight, whatever the watchers speak.
+            writer: target(&args.server, Protocol::H2)?,
             processes: args.server.cpu_of,
         },
     )
@@ -224,6 +221,7 @@ fn idle_watches(args: IdleWatchesArgs) -> Result<LoadOutcome, LoadError> {
             write: Duration::from_secs(1),
             grace: seconds(args.grace)?,
             objects: 1,
+            writer: target(&args.server, Protocol::H2)?,
             processes: args.server.cpu_of,
         },
     )

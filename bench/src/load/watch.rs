@@ -13,6 +13,7 @@ use super::{
     objects::{Generator, SEQUENCE_MARK, set_sequence},
     outcome::LoadOutcome,
     pace::Pace,
+    target::Target,
     window::{Length, Window},
 };
 use memchr::memmem;
@@ -37,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) grace: Duration,
     /// Objects that are updated in turn.
     pub(crate) objects: u64,
+    /// The server, as the writer speaks to it.
+    pub(crate) writer: Target,
     /// Processes whose CPU in the window is told.
     pub(crate) processes: Vec<u32>,
 }
@@ -109,6 +112,8 @@ pub(crate) struct Watches {
     idle: VecDeque<usize>,
     pace: Pace,
     updates: Vec<Update>,
+    /// The number that the first update has.
+    first_sequence: u64,
     acknowledged: u64,
     open_updates: usize,
     last_acknowledged: Instant,
@@ -140,7 +145,7 @@ pub(crate) fn run(driver: &mut Driver, plan: Plan) -> Result<LoadOutcome, LoadEr
         "{}?watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=3600",
         plan.generator.collection(0)
     );
-    let writer = driver.add(1)?;
+    let writer = driver.add(&plan.writer, 1)?;
     let now = Instant::now();
     let objects = bodies.into_iter().enumerate().map(|(number, body)| Object {
         path: plan.generator.path(number as u64),
@@ -166,6 +171,8 @@ pub(crate) fn run(driver: &mut Driver, plan: Plan) -> Result<LoadOutcome, LoadEr
         objects,
         pace: Pace::new(now, plan.updates_per_second, Some(plan.write)),
         updates: Vec::new(),
+        // So that a run never writes what the last one left: then nothing would change, and no event come.
+        first_sequence: jiff::Timestamp::now().as_microsecond().unsigned_abs(),
         acknowledged: 0,
         open_updates: 0,
         last_acknowledged: now,
@@ -212,7 +219,8 @@ impl Watches {
             let Some(index) = self.idle.pop_front() else { break };
             let object = &mut self.objects[index];
             object.update = self.updates.len();
-            if !set_sequence(&mut object.body, SEQUENCE_MARK, self.updates.len() as u64 + 1) {
+            if !set_sequence(&mut object.body, SEQUENCE_MARK, self.first_sequence + self.updates.len() as u64)
+            {
                 return Err(LoadError::new(format!("{}: the value that changes is not in it", object.path)));
             }
             let request = Request {
@@ -269,11 +277,11 @@ impl Watches {
             self.wrong.out_of_order += 1;
         }
         watcher.last_version = version;
-        // Numbers count from 1, so that what objects were made with is none of ours.
-        let Some(number) = sequence.and_then(|sequence| usize::try_from(sequence).ok()?.checked_sub(1))
-        else {
+        // Smaller ones were written before this run.
+        let Some(number) = sequence.and_then(|sequence| sequence.checked_sub(self.first_sequence)) else {
             return;
         };
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(update) = self.updates.get(number) else {
             self.wrong.errors += 1;
             return self.outcome.note("an update that was not written", line);

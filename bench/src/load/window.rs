@@ -36,6 +36,7 @@ pub(crate) struct Window {
     end: Option<Instant>,
     processes: Vec<u32>,
     cpu: Vec<f64>,
+    client_cpu: f64,
     rss_kib: u64,
 }
 
@@ -43,7 +44,17 @@ impl Window {
     /// A window that begins `warm_up` after `start`.
     pub(crate) fn new(start: Instant, warm_up: Duration, length: Length, processes: &[u32]) -> Window {
         let processes = processes.to_vec();
-        Window { start, warm_up, length, begin: None, end: None, processes, cpu: Vec::new(), rss_kib: 0 }
+        Window {
+            start,
+            warm_up,
+            length,
+            begin: None,
+            end: None,
+            processes,
+            cpu: Vec::new(),
+            client_cpu: 0.0,
+            rss_kib: 0,
+        }
     }
 
     /// Where the load stands now, with so many operations done in the window.
@@ -56,6 +67,7 @@ impl Window {
                 return Ok(Phase::WarmUp);
             }
             self.cpu = self.processes.iter().map(|pid| cpu_seconds(*pid)).collect::<Result<_, _>>()?;
+            self.client_cpu = cpu_seconds(std::process::id())?;
             self.begin = Some(now);
             eprintln!("window begins");
             return Ok(Phase::Measured);
@@ -75,6 +87,7 @@ impl Window {
     pub(crate) fn finish(&mut self, now: Instant) -> Result<(), LoadError> {
         if self.end.is_none() && self.begin.is_some() {
             self.end = Some(now);
+            self.client_cpu = cpu_seconds(std::process::id())? - self.client_cpu;
             for (pid, cpu) in self.processes.iter().zip(&mut self.cpu) {
                 *cpu = cpu_seconds(*pid)? - *cpu;
                 self.rss_kib += rss_kib(*pid)?;
@@ -106,9 +119,10 @@ impl Window {
         }
     }
 
-    /// Writes length, CPU and memory of the processes.
+    /// Writes length, the client's CPU, and CPU and memory of the processes.
     pub(crate) fn report(&self, outcome: &mut LoadOutcome) {
         outcome.seconds = self.seconds();
+        outcome.extra.insert("client_cpu_seconds".to_owned(), self.client_cpu);
         for (pid, cpu) in self.processes.iter().zip(&self.cpu) {
             outcome.extra.insert(format!("cpu_seconds_{pid}"), *cpu);
         }

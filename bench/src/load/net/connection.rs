@@ -180,9 +180,9 @@ impl Connection {
 
     /// Whether the server speaks the protocol that was asked for; meaningful once the handshake is done.
     pub(crate) fn speaks(&self, protocol: Protocol) -> bool {
-        self.tls.as_ref().is_none_or(|tls| match (tls.protocol(), protocol) {
-            (Some(b"h2"), Protocol::H2) | (None | Some(b"http/1.1"), Protocol::H1) => true,
-            _ => false,
+        self.tls.as_ref().is_none_or(|tls| match protocol {
+            Protocol::H1 => tls.protocol().is_none_or(|chosen| chosen == b"http/1.1"),
+            Protocol::H2 => tls.protocol() == Some(b"h2"),
         })
     }
 }

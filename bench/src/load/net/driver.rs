@@ -8,7 +8,6 @@ use super::{
 use mio::{Events, Interest, Poll, Token};
 use std::{
     io::ErrorKind,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -75,12 +74,11 @@ pub(crate) struct Driver {
     to_send: Vec<usize>,
     /// Connections that may have more to read.
     unread: Vec<usize>,
-    target: Arc<Target>,
 }
 
 impl Driver {
     /// Opens the connections, some at a time.
-    pub(crate) fn open(target: Arc<Target>, count: usize) -> Result<Driver, LoadError> {
+    pub(crate) fn open(target: &Target, count: usize) -> Result<Driver, LoadError> {
         let mut driver = Driver {
             poll: Poll::new()?,
             events: Events::with_capacity(1024),
@@ -88,21 +86,20 @@ impl Driver {
             scratch: vec![0; limits::READ_BYTES],
             to_send: Vec::new(),
             unread: Vec::new(),
-            target,
         };
-        driver.add(count)?;
+        driver.add(target, count)?;
         Ok(driver)
     }
 
     /// Opens further connections; tells the number of the first.
-    pub(crate) fn add(&mut self, count: usize) -> Result<usize, LoadError> {
+    pub(crate) fn add(&mut self, target: &Target, count: usize) -> Result<usize, LoadError> {
         let (first, deadline) = (self.connections.len(), Instant::now() + limits::OPENING_TIMEOUT);
         let mut opening: Vec<usize> = Vec::new();
         loop {
             opening.retain(|index| !self.connections[*index].is_ready());
             while opening.len() < limits::OPENING_MAX && self.connections.len() < first + count {
                 let index = self.connections.len();
-                let mut connection = Connection::new(&self.target)?;
+                let mut connection = Connection::new(target)?;
                 let interest = Interest::READABLE | Interest::WRITABLE;
                 self.poll.registry().register(&mut connection.stream, Token(index), interest)?;
                 self.connections.push(connection);
@@ -113,14 +110,14 @@ impl Driver {
                 break;
             }
             if Instant::now() > deadline {
-                return Err(LoadError::new(format!("{}: connections do not open", self.target.authority)));
+                return Err(LoadError::new(format!("{}: connections do not open", target.authority)));
             }
             self.step(Some(Duration::from_millis(100)), &mut Opening)?;
         }
-        let protocol = self.target.protocol;
+        let protocol = target.protocol;
         match self.connections[first..].iter().all(|connection| connection.speaks(protocol)) {
             true => Ok(first),
-            false => Err(LoadError::new(format!("{} does not speak {protocol:?}", self.target.authority))),
+            false => Err(LoadError::new(format!("{} does not speak {protocol:?}", target.authority))),
         }
     }
 
