@@ -105,8 +105,8 @@ pub fn compare(case: &CaseSummary) -> Vec<Comparison> {
 /// Nothing where the name does not say.
 #[must_use]
 pub fn direction(name: &str) -> Option<(Unit, f64, bool)> {
-    // A property of the disk, not of a server.
-    if name == crate::budget::FLUSH_US {
+    // Properties of the disk and of the client, not of a server.
+    if name == crate::budget::FLUSH_US || name.starts_with("client_") {
         return None;
     }
     let (_, end) = name.rsplit_once('_')?;
@@ -117,7 +117,7 @@ pub fn direction(name: &str) -> Option<(Unit, f64, bool)> {
         "seconds" => Some((Unit::Us, 1e6, true)),
         "kib" => Some((Unit::Kib, 1.0, true)),
         "mib" => Some((Unit::Kib, 1024.0, true)),
-        "imbalance" | "errors" | "lost" => Some((Unit::Count, 1.0, true)),
+        "imbalance" | "errors" | "lost" | "missing" => Some((Unit::Count, 1.0, true)),
         _ => None,
     }
 }

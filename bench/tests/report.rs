@@ -181,6 +181,8 @@ fn results_that_are_none_name_their_line() {
     }
     fs::write(&path, "{\"meta\":{\"date\":\"2026-11-29\",\"later\":1}}\n").unwrap();
     assert_eq!(Results::read(&path).unwrap().meta.date, "2026-11-29");
+    let none = Results::read(&dir.join("none.jsonl")).unwrap_err().to_string();
+    assert!(none.contains("none.jsonl"), "{none}");
     fs::remove_dir_all(&dir).unwrap();
 }
 

@@ -12,8 +12,40 @@ mod tables;
 pub use meta::{Machine, ReportMeta};
 pub use results::{MetaLine, Results};
 
-use crate::result::Measurement;
-use std::{fs, io, path::Path};
+use crate::{
+    error::{Context as _, Result},
+    result::Measurement,
+};
+use clap::Args;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Flags of `ringbolt-bench report`.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// The results that a comparison left behind.
+    #[arg(value_name = "RESULTS.jsonl")]
+    pub results: PathBuf,
+    /// The report; `report.html` beside the results by default.
+    #[arg(short, long, value_name = "PATH")]
+    pub out: Option<PathBuf>,
+}
+
+/// Writes a report of results on disk.
+///
+/// # Errors
+///
+/// Where the results cannot be read or the report cannot be written.
+pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    let results = Results::read(&args.results)?;
+    let out = args.out.clone().unwrap_or_else(|| args.results.with_file_name("report.html"));
+    write_html(&results.measurements, &results.meta, &out).context(out.display())?;
+    println!("{}", out.display());
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Writes the report of measurements to a file.
 ///

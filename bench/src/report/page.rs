@@ -106,8 +106,10 @@ fn figures(out: &mut String, cases: &[CaseSummary], verdicts: &[crate::budget::V
     let mut figure = |value: String, text: String| {
         put!(out, "<div><b>{value}</b><span>{text}</span></div>");
     };
+    let of = ratios.len();
     if let Some(ratio) = median(ratios) {
-        figure(format!("{}×", significant(ratio)), "less CPU a request, the median of all cases".to_owned());
+        let cases = if of == 1 { "of one case".to_owned() } else { format!("the median of {of} cases") };
+        figure(format!("{}×", significant(ratio)), format!("less CPU a request, {cases}"));
     }
     let unmeasured = verdicts.len() - met - missed;
     let rest = if unmeasured > 0 { format!(", {unmeasured} not measured") } else { String::new() };

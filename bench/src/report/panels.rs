@@ -12,11 +12,12 @@ use crate::{
 use std::collections::BTreeSet;
 
 const WIDTH: f64 = 350.0;
-const HEIGHT: f64 = 214.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 338.0;
-const TOP: f64 = 10.0;
-const BOTTOM: f64 = 172.0;
+const HEIGHT: f64 = 226.0;
+const LEFT: f64 = 48.0;
+/// Leaves half of the last label's width.
+const RIGHT: f64 = 330.0;
+const TOP: f64 = 28.0;
+const BOTTOM: f64 = 186.0;
 
 /// Percentiles that an axis names.
 const PERCENTILES: [f64; 6] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
@@ -179,11 +180,10 @@ impl Frame {
         put!(
             out,
             "<text x=\"{:.0}\" y=\"{:.0}\" class=\"axis-title middle\">{}</text>\
-             <text transform=\"translate(11 {:.0}) rotate(-90)\" class=\"axis-title middle\">{}</text></svg>",
+             <text x=\"0\" y=\"8\" class=\"axis-title\">{}</text></svg>",
             (LEFT + RIGHT) / 2.0,
             HEIGHT - 8.0,
             self.x_title,
-            (TOP + BOTTOM) / 2.0,
             self.y_title
         );
         out

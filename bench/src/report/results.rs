@@ -29,7 +29,9 @@ impl Results {
     /// Where the file cannot be read, or a line is neither a measurement nor a meta line; the error names the line.
     pub fn read(path: &Path) -> io::Result<Results> {
         let mut results = Results::default();
-        for (index, line) in fs::read_to_string(path)?.lines().enumerate() {
+        let text = fs::read_to_string(path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        for (index, line) in text.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
             }

@@ -18,7 +18,7 @@ const WORSE: &str = "▼&#160;";
 pub(super) fn cases(out: &mut String, cases: &[CaseSummary], meta: &ReportMeta, verdicts: &[Verdict]) {
     out.push_str(
         "<table class=\"cases\"><thead><tr><th>Case</th><th>Server</th><th class=\"n\">CPU a request<small>µs, \
-         median</small></th><th class=\"n\">its runs<small>µs</small></th><th class=\"n\">Requests<small>a \
+         median</small></th><th class=\"n\">of runs<small>lowest–highest</small></th><th class=\"n\">Requests<small>a \
          second</small></th><th class=\"n\">p50<small>ms</small></th><th class=\"n\">p99<small>ms</small></th>\
          <th class=\"n\">Memory<small>MiB, end / peak</small></th><th class=\"n\">Ratio<small>of CPU</small></th>\
          <th>Budget</th></tr></thead>\n",
@@ -43,7 +43,12 @@ pub(super) fn cases(out: &mut String, cases: &[CaseSummary], meta: &ReportMeta, 
                 ratio(out, case, span);
                 put!(out, "<td rowspan=\"{span}\" class=\"verdicts\">");
                 for verdict in verdicts.iter().filter(|verdict| verdict.budget.case == case.case) {
-                    put!(out, "<div>{} {}</div>", verdict.budget.demand, badge(verdict.met));
+                    let (class, mark) = match verdict.met {
+                        Some(true) => ("good", "✓"),
+                        Some(false) => ("bad", "✗"),
+                        None => ("quiet", "?"),
+                    };
+                    put!(out, "<div><b class=\"{class}\">{mark}</b>&#160;{}</div>", verdict.budget.demand);
                 }
                 out.push_str("</td>");
             }
@@ -55,7 +60,7 @@ pub(super) fn cases(out: &mut String, cases: &[CaseSummary], meta: &ReportMeta, 
     put!(
         out,
         "<p class=\"note\"><b class=\"bad\">▼</b> worse than the peer by more than {:.0} %. † the client used more than \
-         {:.0} % of its core: the rate is the client’s, not the server’s. For watches a request is an event that \
+         {:.0} % of its core: the rate is the client’s, not the server’s. Budgets: ✓ met, ✗ missed, ? not measured. For watches a request is an event that \
          arrived, and latency its delay.</p>\n",
         comparison::NOISE * 100.0,
         crate::summary::CLIENT_BUSY * 100.0
@@ -71,7 +76,7 @@ fn line(out: &mut String, side: Side, summary: &SideSummary, worse: &[String]) {
             format!("<td class=\"n\">{text}</td>")
         }
     };
-    put!(out, "<td>{}", server(side));
+    put!(out, "<td class=\"server\">{}", server(side));
     if summary.errors > 0 {
         put!(out, "<small class=\"bad\">{} failed</small>", thousands(summary.errors));
     }
