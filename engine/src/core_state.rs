@@ -30,8 +30,6 @@ pub(crate) struct CoreState {
     pub(crate) core_deadline: Option<Tick>,
     /// Connections to look at before the turn ends.
     pub(crate) dirty: Vec<u32>,
-    /// Where small segments become one TLS record.
-    pub(crate) scratch: Vec<u8>,
     /// The time this turn began.
     pub(crate) now: Instant,
     start: Instant,
@@ -54,7 +52,6 @@ impl CoreState {
             timers: Timers::default(),
             core_deadline: None,
             dirty: Vec::new(),
-            scratch: Vec::new(),
             now,
             start: now,
         }

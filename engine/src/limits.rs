@@ -70,6 +70,12 @@ pub(crate) const TLS_RECORD_OVERHEAD_BYTES: usize = 64;
 /// The most one TLS record can be on the wire: header 5, plain bytes 2^14, expansion 2048 (RFC 5246 section 6.2.3).
 pub(crate) const TLS_RECORD_WIRE_BYTES: usize = 5 + 16 * 1024 + 2048;
 
+/// Times in a row that a peer may change its keys without saying anything with them: each costs us a derivation.
+pub(crate) const TLS_KEY_UPDATES_MAX: u8 = 32;
+
+/// Warnings of a peer that are let pass, over the life of a connection.
+pub(crate) const TLS_WARNINGS_MAX: u8 = 4;
+
 /// Bytes of an unfinished handshake kept for one connection. rustls refuses handshake messages above 64 KiB itself.
 pub(crate) const TLS_INCOMING_BYTES_MAX: usize = 160 * 1024;
 

@@ -149,46 +149,24 @@ impl OutQueue {
         Some(segment)
     }
 
-    /// Fills `scratch` from small segments, or lends one large segment, up to one record; `use_it` makes a record of
-    /// it. Nothing if nothing waits. The bytes leave the queue and do not count as being sent.
-    pub(crate) fn take_record<R>(
-        &mut self,
-        scratch: &mut Vec<u8>,
-        use_it: impl FnOnce(&[u8]) -> R,
-    ) -> Option<R> {
-        const RECORD: usize = limits::TLS_RECORD_PLAIN_BYTES;
-        let first = self.segments.front()?;
-        let result;
-        let mut taken;
-        if first.len() >= RECORD || self.segments.len() == 1 {
-            taken = first.len().min(RECORD);
-            result = use_it(&first.as_slice()[..taken]);
-        } else {
-            scratch.clear();
-            for segment in &self.segments {
-                let slice = segment.as_slice();
-                let n = slice.len().min(RECORD - scratch.len());
-                scratch.extend_from_slice(&slice[..n]);
-                if scratch.len() == RECORD {
-                    break;
-                }
-            }
-            taken = scratch.len();
-            result = use_it(scratch);
-        }
-        self.waiting -= taken;
-        while let Some(front) = self.segments.front_mut() {
-            if front.len() > taken {
+    /// Moves up to so many bytes to the end of `into`. They do not count as being sent.
+    pub(crate) fn gather(&mut self, into: &mut Vec<u8>, max: usize) {
+        let mut left = max;
+        while left > 0
+            && let Some(front) = self.segments.front_mut()
+        {
+            let slice = front.as_slice();
+            let taken = slice.len().min(left);
+            into.extend_from_slice(&slice[..taken]);
+            left -= taken;
+            self.waiting -= taken;
+            if taken < slice.len() {
                 front.advance(taken);
-                break;
-            }
-            taken -= front.len();
-            if let Some(segment) = self.segments.pop_front() {
+            } else if let Some(segment) = self.segments.pop_front() {
                 self.recycle(segment);
             }
         }
         self.shrink();
-        Some(result)
     }
 
     /// Gives a segment's memory back.
@@ -315,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn records_gather_small_segments_and_split_large_ones() {
+    fn gathering_joins_small_segments_and_splits_large_ones() {
         let mut queue = queue(usize::MAX);
         let big: Vec<u8> = (0..70_000u32).map(|i| (i / 7) as u8).collect();
         let mut expect = Vec::new();
@@ -323,15 +301,14 @@ mod tests {
             queue.put_shared(Bytes::copy_from_slice(part));
             expect.extend_from_slice(part);
         }
-        let (mut scratch, mut got, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-        while let Some(n) = queue.take_record(&mut scratch, |record| {
-            got.extend_from_slice(record);
-            record.len()
-        }) {
-            sizes.push(n);
+        let (mut got, mut sizes) = (Vec::new(), Vec::new());
+        while queue.waiting() > 0 {
+            let before = got.len();
+            queue.gather(&mut got, 16384);
+            sizes.push(got.len() - before);
         }
         assert_eq!(got, expect);
-        assert_eq!(sizes[..4], [16384; 4], "records are filled");
+        assert_eq!(sizes[..4], [16384; 4], "as much as was asked for");
         assert_eq!(queue.queued(), 0);
         assert_eq!(queue.pool.used_bytes(), 0);
     }

@@ -47,10 +47,10 @@ pub(super) fn send(state: &mut CoreState, channel: &mut Channel) -> io::Result<(
         return Ok(());
     }
     if let Some(session) = &mut channel.tls {
-        let (out, wire, scratch) = (&mut channel.out, &mut channel.wire, &mut state.scratch);
+        let (out, wire) = (&mut channel.out, &mut channel.wire);
         let closing = channel.phase == Phase::Flushing;
         let result = guard(|| {
-            let result = session.encrypt(out, wire, scratch);
+            let result = session.encrypt(out, wire);
             if closing && out.waiting() == 0 {
                 session.close(out, wire);
             }

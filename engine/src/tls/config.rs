@@ -90,6 +90,8 @@ fn build(settings: TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
     };
     let mut config = builder.with_cert_resolver(Arc::new(certificates));
     config.alpn_protocols = settings.alpn;
+    // The records after a handshake are made in `records.rs`.
+    config.enable_secret_extraction = true;
     config.ticketer = aws_lc_rs::Ticketer::new().map_err(TlsError::Settings)?;
     // One ticket is what Go's server sends; a client that resumes twice asks again.
     config.send_tls13_tickets = 1;

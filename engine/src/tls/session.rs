@@ -1,12 +1,16 @@
 //! The TLS of one connection: wire bytes in, plain bytes out, and the other way round.
 //!
-//! This is all the engine knows of rustls's unbuffered connection; what changes with its next version changes here.
+//! The handshake is rustls's, by its unbuffered API; what changes with its next version changes here. After it the
+//! connection goes on in [`Records`].
 
 use crate::{
     app::{TlsInfo, TlsVersion},
     limits,
     out::{OutQueue, Segment, Wire},
-    tls::certificate::take_server_name,
+    tls::{
+        certificate::take_server_name,
+        records::{Fault, Opened, Records},
+    },
 };
 use bytes::Bytes;
 use rustls::{
@@ -46,6 +50,8 @@ pub(crate) enum Failure {
     PlainHttp,
     /// TLS says no.
     Tls(#[allow(dead_code, reason = "for the log")] Error),
+    /// The records after the handshake are wrong.
+    Records(#[allow(dead_code, reason = "for the log")] Fault),
     /// TLS panicked.
     Panicked,
     /// More unfinished bytes than a connection may keep.
@@ -54,7 +60,7 @@ pub(crate) enum Failure {
 
 /// The TLS of one connection.
 pub(crate) struct Session {
-    tls: UnbufferedServerConnection,
+    stage: Stage,
     /// Wire bytes not used yet: a record that is cut, or what came after a stop. No memory while empty.
     incoming: Vec<u8>,
     /// What TLS itself has to say, to be sent before any record made later.
@@ -68,10 +74,18 @@ pub(crate) struct Session {
     server_name: Option<String>,
 }
 
+enum Stage {
+    /// rustls has it, up to its first moment of quiet after the handshake.
+    Handshake(Box<UnbufferedServerConnection>),
+    Records(Box<Records>),
+    /// It failed between the two.
+    Gone,
+}
+
 impl Session {
     pub(crate) fn new(config: Arc<ServerConfig>) -> Result<Session, Error> {
         Ok(Session {
-            tls: UnbufferedServerConnection::new(config)?,
+            stage: Stage::Handshake(Box::new(UnbufferedServerConnection::new(config)?)),
             incoming: Vec::new(),
             answers: Vec::new(),
             stopped: false,
@@ -141,6 +155,28 @@ impl Session {
                 Sniffed::Other => self.sniffed = true,
             }
         }
+        if let Stage::Records(_) = self.stage {
+            return self.pump_records(data, sink);
+        }
+        self.pump_handshake(data, sink)
+    }
+
+    fn pump_records(&mut self, data: &mut [u8], sink: &mut dyn FnMut(Event<'_>) -> bool) -> (usize, Pumped) {
+        let Stage::Records(records) = &mut self.stage else { return (data.len(), gone()) };
+        let (used, result) = records.pump(data, &mut self.answers, &mut |plain| sink(Event::Plain(plain)));
+        self.stopped = result == Ok(Opened::Stopped);
+        match result {
+            Ok(Opened::All | Opened::Stopped) => (used, Pumped::More),
+            Ok(Opened::PeerClosed) => (used, Pumped::PeerClosed),
+            Err(fault) => (data.len(), Pumped::Failed(Failure::Records(fault))),
+        }
+    }
+
+    fn pump_handshake(
+        &mut self,
+        data: &mut [u8],
+        sink: &mut dyn FnMut(Event<'_>) -> bool,
+    ) -> (usize, Pumped) {
         if !self.opened {
             // A name that another connection's failed handshake left is not ours.
             take_server_name();
@@ -148,7 +184,8 @@ impl Session {
         let mut used = 0;
         self.stopped = false;
         loop {
-            let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut data[used..]);
+            let Stage::Handshake(tls) = &mut self.stage else { return (data.len(), gone()) };
+            let UnbufferedStatus { discard, state } = tls.process_tls_records(&mut data[used..]);
             let mut records = Vec::new();
             let mut end = None;
             match state {
@@ -173,7 +210,7 @@ impl Session {
                 // Early data is never accepted (max_early_data_size is 0); other states are none of 0.23.
                 Ok(_) => end = Some(Pumped::Failed(Failure::Tls(Error::HandshakeNotComplete))),
                 Err(err) => {
-                    self.collect_alert();
+                    self.collect();
                     return (data.len(), Pumped::Failed(Failure::Tls(err)));
                 }
             }
@@ -181,9 +218,13 @@ impl Session {
             if let Some(name) = take_server_name() {
                 self.server_name = Some(name);
             }
-            if !self.opened && !self.tls.is_handshaking() {
+            if let Stage::Handshake(tls) = &self.stage
+                && !self.opened
+                && !tls.is_handshaking()
+            {
                 self.opened = true;
-                let mut go_on = sink(Event::Open(self.info()));
+                let info = info(tls, self.server_name.clone());
+                let mut go_on = sink(Event::Open(info));
                 for record in records {
                     go_on &= sink(Event::Plain(&record));
                 }
@@ -192,102 +233,126 @@ impl Session {
             if self.stopped && end.is_none() {
                 end = Some(Pumped::More);
             }
-            if let Some(end) = end {
-                return (used, end);
+            match end {
+                Some(Pumped::More) if self.opened && !self.stopped => {
+                    // All is said, and every whole record was used: from here on it goes without rustls.
+                    return match self.go_over() {
+                        Ok(()) => (used, Pumped::More),
+                        Err(failure) => (data.len(), Pumped::Failed(failure)),
+                    };
+                }
+                Some(end) => return (used, end),
+                None => {}
             }
         }
     }
 
-    /// Takes the alert that rustls has made for an error it reported. It must not see any bytes after an error, nor be
-    /// asked once it has nothing to say: it would read on, and panic.
-    fn collect_alert(&mut self) {
-        while self.tls.wants_write() {
-            match self.tls.process_tls_records(&mut []).state {
+    /// Takes a connection whose handshake is done over from rustls.
+    fn go_over(&mut self) -> Result<(), Failure> {
+        self.collect();
+        let stage = mem::replace(&mut self.stage, Stage::Gone);
+        let records = match stage {
+            Stage::Handshake(tls) => {
+                let (secrets, kernel) = tls.dangerous_into_kernel_connection().map_err(Failure::Tls)?;
+                Box::new(Records::new(secrets, kernel).map_err(Failure::Tls)?)
+            }
+            Stage::Records(records) => records,
+            Stage::Gone => return Err(Failure::Tls(Error::HandshakeNotComplete)),
+        };
+        self.stage = Stage::Records(records);
+        Ok(())
+    }
+
+    /// Takes what rustls has still to say: the alert for an error it reported, or what ends a handshake. After an error
+    /// it must not see any bytes, nor be asked once it has nothing to say: it would read on, and panic.
+    fn collect(&mut self) {
+        let Stage::Handshake(tls) = &mut self.stage else { return };
+        while tls.wants_write() {
+            match tls.process_tls_records(&mut []).state {
                 Ok(ConnectionState::EncodeTlsData(mut encode)) => self.answers.push(encoded(&mut encode)),
+                Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
                 _ => return,
             }
         }
     }
 
-    fn info(&self) -> TlsInfo {
-        TlsInfo {
-            alpn: self.tls.alpn_protocol().map(<[u8]>::to_vec),
-            peer_certificates: self
-                .tls
-                .peer_certificates()
-                .unwrap_or_default()
-                .iter()
-                .map(|certificate| certificate.as_ref().to_vec())
-                .collect(),
-            version: match self.tls.protocol_version() {
-                Some(ProtocolVersion::TLSv1_2) => TlsVersion::Tls12,
-                _ => TlsVersion::Tls13,
-            },
-            server_name: self.server_name.clone(),
-        }
-    }
-
     /// Makes records of what waits in `out`, until enough is on the wire.
-    pub(crate) fn encrypt(
-        &mut self,
-        out: &mut OutQueue,
-        wire: &mut Wire,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn encrypt(&mut self, out: &mut OutQueue, wire: &mut Wire) -> Result<(), Failure> {
         if !self.opened {
             return Ok(());
         }
         let mut made = self.take_answers(wire);
+        if out.waiting() > 0 && wire.bytes < limits::TLS_AHEAD_BYTES {
+            self.go_over()?;
+            made += self.take_answers(wire);
+        }
+        let Stage::Records(records) = &mut self.stage else {
+            out.sending += made;
+            return Ok(());
+        };
+        let pool = out.pool().clone();
         while out.waiting() > 0 && wire.bytes < limits::TLS_AHEAD_BYTES {
-            let pool = out.pool().clone();
-            let result = out.take_record(scratch, |plain| {
-                let room = plain.len() + limits::TLS_RECORD_OVERHEAD_BYTES;
-                let Some(chunk) = wire.room(room, &pool) else { return Err(Failure::TooLong) };
-                let from = chunk.len();
-                chunk.resize(from + room, 0);
-                let written = seal(
-                    &mut self.tls,
-                    idle_incoming(self.stopped, &mut self.incoming),
-                    plain,
-                    &mut chunk[from..],
-                );
-                chunk.truncate(from + written.as_ref().copied().unwrap_or(0));
-                let written = written.map_err(Failure::Tls)?;
-                wire.bytes += written;
-                Ok(written)
-            });
-            match result {
-                Some(Ok(written)) => made += written,
-                Some(Err(failure)) => return Err(failure),
-                None => break,
+            if let Some(news) = records.renew().map_err(Failure::Tls)? {
+                made += news.len();
+                wire.push(Segment::Shared(news));
             }
+            let content = out.waiting().min(limits::TLS_RECORD_PLAIN_BYTES);
+            let room = content + limits::TLS_RECORD_OVERHEAD_BYTES;
+            let Some(chunk) = wire.room(room, &pool) else { return Err(Failure::TooLong) };
+            let from = chunk.len();
+            records.begin(chunk);
+            out.gather(chunk, content);
+            records.seal(chunk, from).map_err(Failure::Tls)?;
+            let length = chunk.len() - from;
+            wire.bytes += length;
+            made += length;
         }
         out.sending += made;
         Ok(())
     }
 
+    #[cfg(test)]
+    pub(super) fn records(&mut self) -> Option<&mut Records> {
+        match &mut self.stage {
+            Stage::Records(records) => Some(records),
+            _ => None,
+        }
+    }
+
     /// Puts close_notify on the wire, once.
     pub(crate) fn close(&mut self, out: &mut OutQueue, wire: &mut Wire) {
-        let mut made = self.take_answers(wire);
-        if self.opened && !mem::replace(&mut self.close_sent, true) {
-            let mut bytes = vec![0; 4 * limits::TLS_RECORD_OVERHEAD_BYTES];
-            if let Ok(ConnectionState::WriteTraffic(mut traffic)) =
-                self.tls.process_tls_records(idle_incoming(self.stopped, &mut self.incoming)).state
-                && let Ok(n) = traffic.queue_close_notify(&mut bytes)
-            {
-                bytes.truncate(n);
-                made += n;
-                wire.push(Segment::Shared(Bytes::from(bytes)));
-            }
+        if self.opened
+            && !mem::replace(&mut self.close_sent, true)
+            && self.go_over().is_ok()
+            && let Stage::Records(records) = &mut self.stage
+            && let Ok(notify) = records.close_notify()
+        {
+            self.answers.push(notify);
         }
-        out.sending += made;
+        out.sending += self.take_answers(wire);
     }
 }
 
-/// The bytes rustls is to see when it is not to read: those of a cut record, into which it may have pointers; but none
-/// after a stop, when whole records wait.
-fn idle_incoming(stopped: bool, incoming: &mut [u8]) -> &mut [u8] {
-    if stopped { &mut [] } else { incoming }
+/// The end of a connection that failed before.
+fn gone() -> Pumped {
+    Pumped::Failed(Failure::Tls(Error::HandshakeNotComplete))
+}
+
+fn info(tls: &UnbufferedServerConnection, server_name: Option<String>) -> TlsInfo {
+    TlsInfo {
+        alpn: tls.alpn_protocol().map(<[u8]>::to_vec),
+        peer_certificates: tls
+            .peer_certificates()
+            .unwrap_or_default()
+            .iter()
+            .map(|certificate| certificate.as_ref().to_vec())
+            .collect(),
+        version: match tls.protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => TlsVersion::Tls12,
+            _ => TlsVersion::Tls13,
+        },
+        server_name,
+    }
 }
 
 /// The bytes of TLS's own that rustls gives out.
@@ -303,22 +368,6 @@ fn encoded<D>(encode: &mut EncodeTlsData<'_, D>) -> Bytes {
     // The second try has the size that was asked for, and each chunk is given out and encoded once.
     bytes.truncate(written.unwrap_or(0));
     Bytes::from(bytes)
-}
-
-/// Encrypts one record's worth of plain bytes.
-fn seal(
-    tls: &mut UnbufferedServerConnection,
-    incoming: &mut [u8],
-    plain: &[u8],
-    into: &mut [u8],
-) -> Result<usize, Error> {
-    // Everything of TLS's own was taken before, so another state is an end of the connection.
-    match tls.process_tls_records(incoming).state? {
-        ConnectionState::WriteTraffic(mut traffic) => {
-            traffic.encrypt(plain, into).map_err(|err| Error::General(err.to_string()))
-        }
-        state => Err(Error::General(format!("cannot write in {state:?}"))),
-    }
 }
 
 enum Sniffed {
