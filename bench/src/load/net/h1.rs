@@ -1,6 +1,6 @@
 //! The client side of one HTTP/1.1 connection (RFC 9112), without I/O: a request at a time.
 
-use super::{super::limits, Request, Sink, WireError, h2_fields::decimal};
+use super::{super::limits, Request, Sink, WireError, decimal};
 
 /// Where the answer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,3 +188,7 @@ impl H1 {
 fn take(bytes: &[u8], left: u64) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX)))
 }
+
+#[cfg(test)]
+#[path = "h1_tests.rs"]
+mod tests;

@@ -4,7 +4,6 @@ pub(crate) mod connection;
 pub(crate) mod driver;
 mod h1;
 mod h2;
-mod h2_fields;
 mod tls;
 
 /// A request, as every protocol writes it.
@@ -36,5 +35,18 @@ pub(crate) struct WireError(pub(crate) String);
 impl WireError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         WireError(message.into())
+    }
+}
+
+/// A number in decimal.
+fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &digits[at..];
+        }
     }
 }

@@ -1,42 +1,17 @@
 //! The client side of one HTTP/2 connection (RFC 9113), without I/O. Bodies are handed on in the pieces they came in.
 
-use super::{super::limits, Request, Sink, WireError, h2_fields::RequestFields};
+mod fields;
+mod frame;
+#[cfg(test)]
+mod tests;
+
+use super::{super::limits, Request, Sink, WireError};
+use fields::RequestFields;
+use frame::{FrameHead, HEAD_BYTES, flag, frame, kind, number, setting, unpadded, window_update};
 use ringbolt_protocol::hpack::{Decoder, Fields};
 use std::collections::VecDeque;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const HEAD_BYTES: usize = 9;
-
-/// Types of frames (RFC 9113 section 6).
-mod kind {
-    pub(super) const DATA: u8 = 0;
-    pub(super) const HEADERS: u8 = 1;
-    pub(super) const RST_STREAM: u8 = 3;
-    pub(super) const SETTINGS: u8 = 4;
-    pub(super) const PUSH_PROMISE: u8 = 5;
-    pub(super) const PING: u8 = 6;
-    pub(super) const GOAWAY: u8 = 7;
-    pub(super) const WINDOW_UPDATE: u8 = 8;
-    pub(super) const CONTINUATION: u8 = 9;
-}
-
-/// Flags of frames.
-mod flag {
-    pub(super) const ACK: u8 = 1;
-    pub(super) const END_STREAM: u8 = 1;
-    pub(super) const END_HEADERS: u8 = 4;
-    pub(super) const PADDED: u8 = 8;
-    pub(super) const PRIORITY: u8 = 0x20;
-}
-
-/// Settings (RFC 9113 section 6.5.2).
-mod setting {
-    pub(super) const HEADER_TABLE_SIZE: u16 = 1;
-    pub(super) const ENABLE_PUSH: u16 = 2;
-    pub(super) const MAX_CONCURRENT_STREAMS: u16 = 3;
-    pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
-    pub(super) const MAX_FRAME_SIZE: u16 = 5;
-}
 
 /// A request whose answer has not ended.
 #[derive(Debug)]
@@ -57,29 +32,6 @@ struct Incoming {
     stream: u32,
     left: usize,
     ends: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct FrameHead {
-    length: usize,
-    kind: u8,
-    flags: u8,
-    stream: u32,
-}
-
-impl FrameHead {
-    fn parse(bytes: &[u8]) -> FrameHead {
-        FrameHead {
-            length: usize::from(bytes[0]) << 16 | usize::from(bytes[1]) << 8 | usize::from(bytes[2]),
-            kind: bytes[3],
-            flags: bytes[4],
-            stream: number(&bytes[5..9]) & 0x7fff_ffff,
-        }
-    }
-
-    fn has(self, flag: u8) -> bool {
-        self.flags & flag != 0
-    }
 }
 
 /// One HTTP/2 connection.
@@ -515,30 +467,4 @@ fn send_body(
         sent += length;
     }
     sent
-}
-
-/// The payload without its padding (RFC 9113 section 6.1).
-fn unpadded(head: FrameHead, payload: &[u8]) -> Result<&[u8], WireError> {
-    if !head.has(flag::PADDED) {
-        return Ok(payload);
-    }
-    payload
-        .split_first()
-        .and_then(|(padding, rest)| rest.get(..rest.len().checked_sub(usize::from(*padding))?))
-        .ok_or_else(|| WireError::new("a frame of padding alone"))
-}
-
-fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, length: usize) {
-    out.extend_from_slice(&(length as u32).to_be_bytes()[1..]);
-    out.extend_from_slice(&[kind, flags]);
-    out.extend_from_slice(&stream.to_be_bytes());
-}
-
-fn window_update(out: &mut Vec<u8>, stream: u32, by: u32) {
-    frame(out, kind::WINDOW_UPDATE, 0, stream, 4);
-    out.extend_from_slice(&by.to_be_bytes());
-}
-
-fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }

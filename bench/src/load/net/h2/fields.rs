@@ -1,6 +1,6 @@
 //! Header blocks of requests (RFC 7541): what stays the same is put into the server's table once, and is a byte after.
 
-use super::{super::limits, Request};
+use super::super::{super::limits, Request, decimal};
 
 /// Places in the static table (RFC 7541 appendix A).
 mod index {
@@ -77,7 +77,7 @@ impl RequestFields {
             self.same(index::AUTHORIZATION, authorization.as_bytes(), out);
             self.authorization = Some(authorization);
         }
-        self.same(index::USER_AGENT, super::super::USER_AGENT.as_bytes(), out);
+        self.same(index::USER_AGENT, crate::load::USER_AGENT.as_bytes(), out);
         self.same(index::ACCEPT, request.accept.as_bytes(), out);
         if !request.content_type.is_empty() {
             self.same(index::CONTENT_TYPE, request.content_type.as_bytes(), out);
@@ -130,19 +130,6 @@ fn integer(pattern: u8, bits: u32, value: usize, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// A number in decimal.
-pub(super) fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +159,7 @@ mod tests {
             (":authority", "127.0.0.1:1"),
             (":path", path),
             ("authorization", "Bearer t"),
-            ("user-agent", super::super::super::USER_AGENT),
+            ("user-agent", crate::load::USER_AGENT),
             ("accept", "application/json"),
             ("content-type", "application/json"),
             ("content-length", "10"),
