@@ -87,9 +87,9 @@ impl Window {
     pub(crate) fn finish(&mut self, now: Instant) -> Result<(), LoadError> {
         if self.end.is_none() && self.begin.is_some() {
             self.end = Some(now);
-            self.client_cpu = cpu_seconds(std::process::id())? - self.client_cpu;
+            self.client_cpu = rounded(cpu_seconds(std::process::id())? - self.client_cpu);
             for (pid, cpu) in self.processes.iter().zip(&mut self.cpu) {
-                *cpu = cpu_seconds(*pid)? - *cpu;
+                *cpu = rounded(cpu_seconds(*pid)? - *cpu);
                 self.rss_kib += rss_kib(*pid)?;
             }
             eprintln!("window ends");
@@ -127,7 +127,7 @@ impl Window {
             outcome.extra.insert(format!("cpu_seconds_{pid}"), *cpu);
         }
         if !self.processes.is_empty() {
-            let cpu: f64 = self.cpu.iter().sum();
+            let cpu = rounded(self.cpu.iter().sum());
             outcome.extra.insert("cpu_seconds".to_owned(), cpu);
             outcome.extra.insert("rss_kib".to_owned(), self.rss_kib as f64);
             if outcome.operations > 0 {
@@ -152,6 +152,11 @@ pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, LoadError> {
         [user, system] => Ok((user + system) / TICKS),
         _ => Err(LoadError::new(format!("{path} has no times"))),
     }
+}
+
+/// Without what the subtraction of two of them adds.
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
 }
 
 fn rss_kib(pid: u32) -> Result<u64, LoadError> {
