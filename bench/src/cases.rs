@@ -1,7 +1,12 @@
 //! The cases of the comparison: what each asks of both sides.
 
+mod alone;
 mod get;
+mod large;
 mod lists;
+mod store;
+mod watches;
+mod writes;
 
 pub use get::CONFIG_MAP;
 pub use lists::SMALL as SMALL_PODS;
@@ -59,6 +64,8 @@ pub struct Case {
     pub nginx: bool,
     /// How often it is run at most; a case that starts from the same state each time needs as many as all others.
     pub runs_max: u32,
+    /// Sides it runs on.
+    pub sides: &'static [Side],
     /// What is done.
     pub work: Box<dyn Work>,
 }
@@ -75,10 +82,43 @@ pub trait Work {
     fn run(&self, bench: &Bench, case: &Case, side: Side, server: Option<&Server>) -> Result<Measurement>;
 }
 
-/// All cases, in the order they run within their stages.
+/// All cases, in the order they run within their stages; `large` pods are in the large store.
 #[must_use]
-pub fn all() -> Vec<Case> {
-    let mut all = get::cases();
-    all.extend(lists::cases());
-    all
+pub fn all(large: usize) -> Vec<Case> {
+    [
+        get::cases(),
+        lists::cases(large),
+        writes::cases(),
+        watches::cases(),
+        large::cases(large),
+        alone::cases(),
+        store::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::budget::BUDGETS;
+
+    #[test]
+    fn names_are_one_each_and_kebab_case() {
+        let cases = super::all(10_000);
+        let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names.len(), cases.len());
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(names.iter().all(|name| name.chars().all(good)), "{names:?}");
+    }
+
+    #[test]
+    fn every_budget_has_its_case() {
+        let cases = super::all(10_000);
+        for budget in BUDGETS {
+            assert!(cases.iter().any(|case| case.name == budget.case), "{}", budget.case);
+        }
+    }
 }

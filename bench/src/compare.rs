@@ -4,12 +4,14 @@ mod args;
 pub mod bench;
 pub mod check;
 mod cores;
+pub mod flush;
 pub mod h2load;
 pub mod http;
 pub mod latency;
 pub mod limits;
 mod meta;
 mod nginx;
+pub mod own;
 mod peer;
 mod pki;
 pub mod proc_fs;
@@ -19,7 +21,6 @@ mod rules;
 mod runner;
 pub mod seed;
 pub mod server;
-pub mod summary;
 pub mod table;
 pub mod window;
 pub mod wrk;
@@ -27,7 +28,6 @@ pub mod wrk;
 use std::{path::Path, process::ExitCode, time::Duration};
 
 pub use args::CompareArgs;
-pub use meta::Meta;
 
 use self::{
     bench::Bench,
@@ -42,7 +42,7 @@ use crate::{
 /// Runs the comparison. The exit code is a failure if nothing could be measured, or if requests failed.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     if args.list {
-        for case in cases::all() {
+        for case in cases::all(args.large()) {
             println!("{:<28} {}", case.name, case.about);
         }
         return Ok(ExitCode::SUCCESS);
@@ -102,6 +102,6 @@ fn prepare(args: &CompareArgs, folder: &Path) -> Result<Bench> {
         scratch,
         seconds: args.seconds,
         warm_up: Duration::from_secs_f64(args.warm_up),
-        large: args.large_thousands as usize * 1000,
+        large: args.large(),
     })
 }

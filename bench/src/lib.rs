@@ -10,4 +10,5 @@ pub mod load;
 pub mod objects;
 pub mod report;
 pub mod result;
+pub mod store;
 pub mod summary;

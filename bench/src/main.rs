@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ringbolt_bench::{compare, load};
+use ringbolt_bench::{compare, error::Error, load, report, store};
 
 /// Benchmarks of Ringbolt.
 #[derive(Parser)]
@@ -18,14 +18,23 @@ struct Arguments {
 enum Command {
     /// Compare Ringbolt with kube-apiserver and etcd, side by side on this machine.
     Compare(compare::CompareArgs),
+    /// Write the HTML report of results that a comparison left behind.
+    Report(report::ReportArgs),
     /// Put load on one server and print what was measured as a line of JSON.
     Load(load::LoadArgs),
+    /// Write to the embedded store alone and print how much was written as a line of JSON.
+    Store(store::StoreArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Load(args) => return run_load(args),
+        Command::Store(args) => store::run(&args).and_then(|outcome| {
+            println!("{}", serde_json::to_string(&outcome).map_err(Error::from)?);
+            Ok(ExitCode::SUCCESS)
+        }),
     };
     match done {
         Ok(code) => code,

@@ -1,4 +1,4 @@
-//! Cases of one GET again and again, by wrk over HTTP/1.1 or by h2load over HTTP/2: health, one object.
+//! Cases of one GET again and again: health, one object.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::{
     compare::{
         bench::Bench,
         check::{Shown, same_work},
-        h2load, limits,
+        h2load, limits, own,
         server::Server,
-        window::Window,
-        wrk,
+        window::{ClientCpu, Seen, Window},
+        wrk::{self, Told},
     },
-    error::Result,
+    error::{Context as _, Error, Result},
     objects::NAMESPACE,
     result::{Measurement, Shape, Side},
 };
@@ -32,12 +32,34 @@ pub(super) struct Get {
     pub(super) accept: &'static str,
     /// Objects in the answer, where that is known.
     pub(super) objects: Option<usize>,
-    /// Whether by h2load.
-    pub(super) h2: bool,
+    /// By what.
+    pub(super) client: Client,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Client {
+    /// wrk, over HTTP/1.1.
+    Wrk,
+    /// h2load, over HTTP/2.
+    H2load,
+    /// Our own, over HTTP/1.1. Its window opens under load and closes under load, so that of the few long answers none
+    /// is cut: wrk would count the CPU of those that were under way when its time was over.
+    Load,
+}
+
+impl Client {
+    fn name(self) -> &'static str {
+        match self {
+            Client::Wrk => "wrk",
+            Client::H2load => "h2load",
+            Client::Load => "ringbolt-bench load",
+        }
+    }
 }
 
 impl Get {
-    fn load(&self, bench: &Bench, case: &Case, server: &Server, seconds: f64) -> Result<wrk::Told> {
+    fn load(&self, bench: &Bench, case: &Case, server: &Server, seconds: f64) -> Result<Told> {
         let headers = [
             ("Authorization", format!("Bearer {}", bench.common.admin_token)),
             ("Accept", self.accept.to_owned()),
@@ -49,13 +71,43 @@ impl Get {
             streams: case.shape.streams,
             seconds,
         };
-        if self.h2 { h2load::run(&load, &bench.scratch) } else { wrk::run(&load, &bench.scratch) }
+        match self.client {
+            Client::H2load => h2load::run(&load, &bench.scratch),
+            _ => wrk::run(&load, &bench.scratch),
+        }
+    }
+
+    fn by_own_client(&self, bench: &Bench, case: &Case, server: &Server) -> Result<(Told, Seen)> {
+        let connections = case.shape.connections.to_string();
+        let arguments = [
+            "lists",
+            "--protocol",
+            "h1",
+            "--connections",
+            &connections,
+            "--parallel",
+            &connections,
+            "--encoding",
+            &case.shape.encoding,
+            "--path",
+            &self.path,
+            "--seconds",
+            &bench.seconds.to_string(),
+            "--warmup",
+            &bench.warm_up.as_secs_f64().to_string(),
+        ];
+        let (told, seen) = own::run(bench, server, &arguments.map(str::to_owned), &[])?;
+        Ok((told, seen.context("the load client told no window")?))
     }
 }
 
 impl Work for Get {
     fn programs(&self) -> &'static [&'static str] {
-        if self.h2 { &["h2load"] } else { &["wrk"] }
+        match self.client {
+            Client::Wrk => &["wrk"],
+            Client::H2load => &["h2load"],
+            Client::Load => &[],
+        }
     }
 
     fn check(&self, bench: &Bench, servers: &[Server]) -> Result<()> {
@@ -69,20 +121,27 @@ impl Work for Get {
 
     fn run(&self, bench: &Bench, case: &Case, side: Side, server: Option<&Server>) -> Result<Measurement> {
         let server = bench.going(server)?;
-        self.load(bench, case, server, bench.warm_up.as_secs_f64())?;
-        std::thread::sleep(Duration::min(limits::SETTLE, bench.warm_up));
-        let window = Window::open(server)?;
-        let told = self.load(bench, case, server, bench.seconds)?;
-        let seen = window.close(server)?;
-        Ok(bench.measurement(case, side, if self.h2 { "h2load" } else { "wrk" }, told, seen))
+        let (told, seen) = if self.client == Client::Load {
+            self.by_own_client(bench, case, server)?
+        } else {
+            self.load(bench, case, server, bench.warm_up.as_secs_f64())?;
+            std::thread::sleep(Duration::min(limits::SETTLE, bench.warm_up));
+            let window = Window::open(server, ClientCpu::Children)?;
+            let told = self.load(bench, case, server, bench.seconds)?;
+            (told, window.close(server)?)
+        };
+        if told.operations == 0 && told.errors == 0 {
+            return Err(Error::new("no request was answered within the window: give more --seconds"));
+        }
+        Ok(bench.measurement(case, side, self.client.name(), told, seen))
     }
 }
 
 /// Healthz, and a ConfigMap in all its ways.
 pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
-    for h2 in [false, true] {
-        let work = Get { path: "/healthz".to_owned(), accept: "*/*", objects: None, h2 };
+    for client in [Client::Wrk, Client::H2load] {
+        let work = Get { path: "/healthz".to_owned(), accept: "*/*", objects: None, client };
         all.push(case("healthz", "GET /healthz: the chain of filters and no object", work));
     }
     for (variant, query, accept, about) in [
@@ -96,9 +155,9 @@ pub(super) fn cases() -> Vec<Case> {
             "GET of a ConfigMap of 1 KiB as protobuf, resourceVersion=0",
         ),
     ] {
-        for h2 in [false, true] {
+        for client in [Client::Wrk, Client::H2load] {
             let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}{query}");
-            all.push(case(variant, about, Get { path, accept, objects: Some(1), h2 }));
+            all.push(case(variant, about, Get { path, accept, objects: Some(1), client }));
         }
     }
     all
@@ -106,8 +165,8 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn case(name: &str, about: &str, work: Get) -> Case {
     let (suffix, protocol, connections, streams) =
-        if work.h2 { ("h2", "h2", 8, 32) } else { ("h1", "http/1.1", 64, 1) };
-    let how = if work.h2 { "8 connections × 32 streams" } else { "64 connections" };
+        if work.client == Client::H2load { ("h2", "h2", 8, 32) } else { ("h1", "http/1.1", 64, 1) };
+    let how = if work.client == Client::H2load { "8 connections × 32 streams" } else { "64 connections" };
     Case {
         name: format!("{name}-{suffix}"),
         about: format!("{about}; {how}"),
@@ -125,6 +184,7 @@ fn case(name: &str, about: &str, work: Get) -> Case {
         // The reference answers as many bytes as the plainest GET.
         nginx: name == "get",
         runs_max: u32::MAX,
+        sides: &[Side::Ringbolt, Side::Peer],
         work: Box::new(work),
     }
 }

@@ -2,19 +2,20 @@
 
 use super::{
     Case, Stage,
-    get::{Get, JSON, PROTOBUF},
+    get::{Client, Get, JSON, PROTOBUF},
 };
-use crate::{objects::NAMESPACE, result::Shape};
+use crate::{
+    objects::NAMESPACE,
+    result::{Shape, Side},
+};
 
 /// Pods of the small store.
 pub const SMALL: usize = 1_000;
-/// Pods of the large store.
-pub(crate) const LARGE: usize = 10_000;
 /// Connections of a LIST: enough to keep a core busy, few enough that a client keeps up with the bytes.
 const CONNECTIONS: u32 = 4;
 
-/// All LIST cases by wrk.
-pub(super) fn cases() -> Vec<Case> {
+/// All LIST cases by our own client; `large` pods are in the large store.
+pub(super) fn cases(large: usize) -> Vec<Case> {
     let mut all = Vec::new();
     let namespace = format!("/api/v1/namespaces/{NAMESPACE}/pods");
     let everywhere = "/api/v1/pods".to_owned();
@@ -42,14 +43,14 @@ pub(super) fn cases() -> Vec<Case> {
         ),
     ] {
         let path = format!("{everywhere}?resourceVersion=0&{query}");
-        all.push(case(name, about, Stage::Large, path, JSON, selected(name)));
+        all.push(case(name, about, Stage::Large, path, JSON, selected(name, large)));
     }
     all
 }
 
 /// How many pods a selector takes.
-fn selected(name: &str) -> usize {
-    (0..LARGE)
+fn selected(name: &str, large: usize) -> usize {
+    (0..large)
         .filter(|&number| {
             if name == "list-label-selector" {
                 number % 100 == 17
@@ -77,6 +78,7 @@ fn case(name: &str, about: &str, stage: Stage, path: String, accept: &'static st
         },
         nginx: false,
         runs_max: u32::MAX,
-        work: Box::new(Get { path, accept, objects: Some(objects), h2: false }),
+        sides: &[Side::Ringbolt, Side::Peer],
+        work: Box::new(Get { path, accept, objects: Some(objects), client: Client::Load }),
     }
 }

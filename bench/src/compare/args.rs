@@ -31,7 +31,7 @@ pub struct CompareArgs {
     /// Seconds of load before a run measures.
     #[arg(long, default_value_t = 1.0)]
     pub warm_up: f64,
-    /// Folder for results: `results.jsonl`, `meta.json`, `table.txt`, `report.html`.
+    /// Folder for results: `results.jsonl`, `table.txt`, `report.html`.
     #[arg(long, value_name = "DIR", default_value = "bench-results")]
     pub out: PathBuf,
     /// Folder for stores, logs and certificates; a temporary one below `--out` by default, removed at the end.
@@ -67,6 +67,12 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
+    /// Pods of the large store.
+    #[must_use]
+    pub fn large(&self) -> usize {
+        self.large_thousands as usize * 1000
+    }
+
     /// Whether a case is wanted.
     #[must_use]
     pub fn wants(&self, case: &Case) -> bool {

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     cores::Cores,
-    limits,
+    proc_fs::CpuUsed,
     server::{Common, Ports, Server},
     window::Seen,
     wrk::Told,
@@ -45,11 +45,6 @@ impl Bench {
     /// A measurement of what a client told and what was seen from outside. The runner numbers it.
     #[must_use]
     pub fn measurement(&self, case: &Case, side: Side, client: &str, told: Told, seen: Seen) -> Measurement {
-        let mut extra = std::collections::BTreeMap::new();
-        let share = seen.client.total() / seen.seconds.max(1e-9) / self.client_cores.count() as f64;
-        if share > limits::CLIENT_LIMIT {
-            extra.insert("client_core_share".to_owned(), share);
-        }
         Measurement {
             case: case.name.clone(),
             side,
@@ -72,7 +67,21 @@ impl Bench {
             rss_kib: seen.rss_kib,
             peak_rss_kib: seen.peak_rss_kib,
             memory_curve: seen.memory_curve,
-            extra,
+            extra: told.extra,
         }
+    }
+
+    /// A measurement of work without a server and without a client.
+    #[must_use]
+    pub fn unserved(&self, case: &Case, side: Side, told: Told, cpu: ProcessCpu) -> Measurement {
+        let seen = Seen {
+            seconds: told.seconds,
+            cpu: vec![cpu],
+            client: CpuUsed::default(),
+            rss_kib: 0,
+            peak_rss_kib: 0,
+            memory_curve: Vec::new(),
+        };
+        Measurement { client_cpu: None, ..self.measurement(case, side, "none", told, seen) }
     }
 }

@@ -73,8 +73,11 @@ pub fn same_work(shown: &[Shown], objects: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-/// Fields of a protobuf message: number and, if it has a length, its bytes. `None` at what is no message.
-fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Option<&[u8]>)>> {
+/// A field of a protobuf message: its number and, if it has a length, its bytes.
+type Field<'a> = (u64, Option<&'a [u8]>);
+
+/// Fields of a protobuf message; `None` at what is no message.
+fn fields(mut bytes: &[u8]) -> Option<Vec<Field<'_>>> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
         let key = varint(&mut bytes)?;
@@ -118,7 +121,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 /// 2: raw). A list has its items in field 2.
 fn protobuf_items(body: &[u8]) -> Option<usize> {
     let unknown = fields(body.strip_prefix(b"k8s\0")?)?;
-    let find = |fields: &[(u64, Option<&'_ [u8]>)], number| {
+    let find = |fields: &[Field<'_>], number| {
         fields.iter().find(|(n, _)| *n == number).and_then(|(_, value)| value.map(<[u8]>::to_vec))
     };
     let kind = find(&fields(&find(&unknown, 1)?)?, 2)?;

@@ -1,6 +1,6 @@
 //! Drives `h2load`, the HTTP/2 client.
 
-use std::{path::Path, process::Command};
+use std::{collections::BTreeMap, path::Path, process::Command};
 
 use super::{
     latency::Latency,
@@ -67,7 +67,14 @@ fn parse(text: &str, log: &str) -> Result<Told> {
             status.starts_with('2').then_some(us)
         })
         .collect();
-    Ok(Told { seconds, operations: good, errors, bytes, latency: Latency::of(latencies) })
+    Ok(Told {
+        seconds,
+        operations: good,
+        errors,
+        bytes,
+        latency: Latency::of(latencies),
+        extra: BTreeMap::new(),
+    })
 }
 
 /// `5.01s`, `300.00ms` or `20us` in seconds.

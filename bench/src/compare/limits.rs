@@ -22,7 +22,5 @@ pub const SEEDERS: usize = 16;
 /// How far the lengths of two answers may be apart, in parts of the longer one, to still count as the same work:
 /// timestamps, revisions and managedFields of differing managers are not equal to the byte.
 pub const LENGTH_TOLERANCE: f64 = 0.15;
-/// A client that used more of its core than this was at its limit: latencies are then the client's.
-pub const CLIENT_LIMIT: f64 = 0.95;
 /// Percentiles of a latency curve.
 pub const PERCENTILES: [f64; 12] = [1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];

@@ -144,18 +144,6 @@ pub fn child_processes(pid: u32) -> Vec<u32> {
     text.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
-/// First words of `/proc/cpuinfo` about the processor, and how many there are.
-#[must_use]
-pub fn processor() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map_or("unknown processor", |(_, name)| name.trim());
-    let count = text.lines().filter(|line| line.starts_with("processor")).count();
-    format!("{count} × {model}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

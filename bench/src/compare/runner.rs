@@ -1,12 +1,12 @@
 //! Runs the cases: stage by stage, side by side, one side at a time.
 
-use std::{collections::BTreeSet, fs::File, io::Write as _, process::ExitCode};
+use std::{fs::File, io::Write as _, process::ExitCode};
 
 use super::{
-    CompareArgs, Meta,
+    CompareArgs,
     bench::Bench,
-    check, limits,
-    meta::installed,
+    limits,
+    meta::{self, installed},
     nginx, seed, server,
     server::Server,
     table::{self, LeftOut},
@@ -15,13 +15,16 @@ use crate::{
     cases::{self, Case, Stage},
     error::{Context as _, Result},
     objects::NAMESPACE,
+    report::{MetaLine, ReportMeta, write_html},
     result::{Measurement, Side},
+    summary::summarize,
 };
 
 /// Everything a run has found so far, written to disk as it is found.
 struct Findings {
     measurements: Vec<Measurement>,
-    meta: Meta,
+    meta: ReportMeta,
+    left_out: Vec<LeftOut>,
     lines: File,
 }
 
@@ -34,7 +37,7 @@ impl Findings {
 
     fn leave_out(&mut self, case: &str, why: String) {
         println!("left out: {case}: {why}");
-        self.meta.left_out.push(LeftOut { case: case.to_owned(), why });
+        self.left_out.push(LeftOut { case: case.to_owned(), why });
     }
 }
 
@@ -42,9 +45,9 @@ impl Findings {
 pub(super) fn run(args: &CompareArgs, bench: &Bench) -> Result<ExitCode> {
     let path = args.out.join("results.jsonl");
     let lines = File::create(&path).context(path.display())?;
-    let mut findings = Findings { measurements: Vec::new(), meta: Meta::begin(bench, args.runs), lines };
-    let mut wanted: Vec<Case> = cases::all().into_iter().filter(|case| args.wants(case)).collect();
-    findings.meta.cases = wanted.iter().map(|case| (case.name.clone(), case.about.clone())).collect();
+    let mut wanted: Vec<Case> = cases::all(bench.large).into_iter().filter(|case| args.wants(case)).collect();
+    let meta = meta::begin(bench, args.runs, &wanted)?;
+    let mut findings = Findings { measurements: Vec::new(), meta, left_out: Vec::new(), lines };
     wanted.retain(|case| {
         let missing = case.work.programs().iter().find(|program| !installed(program));
         if let Some(program) = missing {
@@ -55,25 +58,32 @@ pub(super) fn run(args: &CompareArgs, bench: &Bench) -> Result<ExitCode> {
     print!("{}", table::head());
     for stage in Stage::ALL {
         let cases: Vec<&Case> = wanted.iter().filter(|case| case.stage == stage).collect();
-        if !cases.is_empty() {
-            run_stage(args, bench, stage, &cases, &mut findings).context(stage.name())?;
+        if cases.is_empty() {
+            continue;
+        }
+        // What was measured is worth something even if a later stage cannot be.
+        if let Err(why) = run_stage(args, bench, stage, &cases, &mut findings) {
+            findings.leave_out(stage.name(), format!("the rest of this stage: {why}"));
         }
     }
-    finish(args, &findings)
+    finish(args, findings)
 }
 
-fn finish(args: &CompareArgs, findings: &Findings) -> Result<ExitCode> {
-    let meta = args.out.join("meta.json");
-    std::fs::write(&meta, serde_json::to_vec_pretty(&findings.meta)?).context(meta.display())?;
-    let text = table::whole(&findings.measurements, &findings.meta.left_out);
+fn finish(args: &CompareArgs, mut findings: Findings) -> Result<ExitCode> {
+    meta::leave_out(&mut findings.meta, &findings.left_out);
+    let line = MetaLine { meta: findings.meta };
+    writeln!(findings.lines, "{}", serde_json::to_string(&line)?)?;
+    let path = args.out.join("report.html");
+    write_html(&findings.measurements, &line.meta, &path).context(path.display())?;
     let path = args.out.join("table.txt");
+    let text = table::whole(&findings.measurements, &findings.left_out);
     std::fs::write(&path, text).context(path.display())?;
     println!("results are in {}", args.out.display());
     let errors: u64 = findings.measurements.iter().map(|measurement| measurement.errors).sum();
     if errors > 0 {
         println!("{errors} requests failed: see the marked cases");
     }
-    let good = errors == 0 && !findings.measurements.is_empty();
+    let good = errors == 0 && findings.left_out.is_empty() && !findings.measurements.is_empty();
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -91,12 +101,13 @@ fn run_stage(
     cases: &[&Case],
     findings: &mut Findings,
 ) -> Result<()> {
-    let mut servers = Vec::new();
+    let mut servers: Vec<Server> = Vec::new();
     if stage != Stage::Alone {
         for side in sides(bench) {
-            let server = server::start(side, &bench.common, &bench.server_cores, bench.ports)?;
-            findings.meta.ask(bench, &server)?;
-            fill(bench, stage, &server)?;
+            let mut server = server::start(side, &bench.common, &bench.server_cores, bench.ports)?;
+            meta::ask(&mut findings.meta, bench, &server)?;
+            server.empty_rss_kib = server.rss_kib();
+            fill(bench, stage, &server).context(table::side_name(side))?;
             server.pause();
             servers.push(server);
         }
@@ -111,22 +122,10 @@ fn run_stage(
             findings.leave_out(&case.name, why.to_string());
             continue;
         }
-        for run in 1..=args.runs.min(case.runs_max) {
-            if stage == Stage::Alone {
-                for side in sides(bench) {
-                    keep(bench, case, run, side, None, findings)?;
-                }
-                continue;
-            }
-            for server in servers.iter().chain(reference.as_ref().filter(|_| case.nginx)) {
-                server.resume();
-                std::thread::sleep(limits::SETTLE);
-                let kept = keep(bench, case, run, server.side, Some(server), findings);
-                server.pause();
-                kept?;
-            }
+        run_case(args, bench, case, &servers, reference.as_ref(), findings);
+        for summary in summarize(&findings.measurements).iter().filter(|summary| summary.case == case.name) {
+            print!("{}", table::case_lines(summary));
         }
-        print!("{}", table::case_lines(&findings.measurements, &case.name));
         std::io::stdout().flush()?;
         servers.iter_mut().try_for_each(Server::check_alive)?;
     }
@@ -134,21 +133,37 @@ fn run_stage(
     Ok(())
 }
 
-fn keep(
+/// All runs of a case. A side that fails is not run again, and the others go on.
+fn run_case(
+    args: &CompareArgs,
     bench: &Bench,
     case: &Case,
-    run: u32,
-    side: Side,
-    server: Option<&Server>,
+    servers: &[Server],
+    reference: Option<&Server>,
     findings: &mut Findings,
-) -> Result<()> {
-    let mut measurement = case.work.run(bench, case, side, server).context(format!(
-        "{} on {}",
-        case.name,
-        table::side_name(side)
-    ))?;
-    measurement.run = run;
-    findings.keep(measurement)
+) {
+    let mut going: Vec<Side> = sides(bench).into_iter().filter(|side| case.sides.contains(side)).collect();
+    going.extend(reference.filter(|_| case.nginx).map(|server| server.side));
+    for run in 1..=args.runs.min(case.runs_max) {
+        going.retain(|&side| {
+            let server = servers.iter().chain(reference).find(|server| server.side == side);
+            if let Some(server) = server {
+                server.resume();
+                std::thread::sleep(limits::SETTLE);
+            }
+            let done = case.work.run(bench, case, side, server).and_then(|mut measurement| {
+                measurement.run = run;
+                findings.keep(measurement)
+            });
+            if let Some(server) = server {
+                server.pause();
+            }
+            if let Err(why) = &done {
+                findings.leave_out(&format!("{} on {}", case.name, table::side_name(side)), why.to_string());
+            }
+            done.is_ok()
+        });
+    }
 }
 
 /// What a stage's store holds before its cases.
@@ -177,20 +192,18 @@ fn fill(bench: &Bench, stage: Stage, server: &Server) -> Result<()> {
 /// nginx with an answer as long as Ringbolt's GET; `None` with a word if it is not installed.
 fn start_nginx(bench: &Bench, servers: &[Server], findings: &mut Findings) -> Result<Option<Server>> {
     let Some(first) = servers.first() else { return Ok(None) };
-    let programs: BTreeSet<&str> = ["nginx", "/usr/sbin/nginx"].into();
-    let Some(program) = programs.into_iter().find(|program| installed(program)) else {
+    // Debian keeps it out of the path of ordinary users.
+    let Some(program) = ["nginx", "/usr/sbin/nginx"].into_iter().find(|program| installed(program)) else {
         findings.leave_out("nginx", "nginx is not installed: the reference is missing".to_owned());
         return Ok(None);
     };
     first.resume();
     let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{}", cases::CONFIG_MAP);
-    let answer = first.client(&bench.common)?.get(&path, "application/json")?.expect(200, &path)?;
+    let length = first.client(&bench.common)?.get(&path, "application/json")?.expect(200, &path)?.body.len();
     first.pause();
-    check::objects(&answer)?;
-    let cores = &bench.server_cores;
-    let length = answer.body.len();
-    let server = nginx::start(&bench.common, cores, bench.ports.nginx, program.as_ref(), length)?;
-    findings.meta.ask(bench, &server)?;
+    let server =
+        nginx::start(&bench.common, &bench.server_cores, bench.ports.nginx, program.as_ref(), length)?;
+    meta::ask(&mut findings.meta, bench, &server)?;
     server.pause();
     Ok(Some(server))
 }

@@ -54,6 +54,8 @@ pub struct Server {
     pub port: u16,
     /// From exec to the first successful `/readyz`.
     pub ready: Duration,
+    /// Resident memory before the store was filled.
+    pub empty_rss_kib: u64,
     processes: Vec<Process>,
 }
 
@@ -64,7 +66,7 @@ impl Server {
     /// A side of `processes` that serves on `port`; not ready yet.
     #[must_use]
     pub fn new(side: Side, port: u16, processes: Vec<Process>) -> Server {
-        Server { side, port, ready: Duration::ZERO, processes }
+        Server { side, port, ready: Duration::ZERO, empty_rss_kib: 0, processes }
     }
 
     /// Waits until `/readyz` answers 200, counting from `since`.

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::summary::{Summary, cpu_ratio, of_case};
-use crate::result::{Measurement, Side};
+use crate::{
+    result::{Measurement, Shape, Side},
+    summary::{CaseSummary, SideSummary, summarize},
+};
 
 /// A case that was not compared, and why.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -77,24 +79,21 @@ fn row(out: &mut String, cells: &[String]) {
 
 /// Lines of one case.
 #[must_use]
-pub fn case_lines(measurements: &[Measurement], case: &str) -> String {
-    let summaries = of_case(measurements, case);
-    let ours = summaries.iter().find(|summary| summary.side == Side::Ringbolt);
+pub fn case_lines(case: &CaseSummary) -> String {
+    let ours = case.side(Side::Ringbolt).and_then(|side| side.cpu_us).filter(|us| *us > 0.0);
     let mut out = String::new();
-    for (index, summary) in summaries.iter().enumerate() {
-        let shape = measurements.iter().find(|m| m.case == case).map(|m| load(m)).unwrap_or_default();
-        let ratio = match ours {
-            Some(ours) if summary.side != Side::Ringbolt => {
-                cpu_ratio(ours, summary).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.1}×"))
-            }
+    for (index, (&side, summary)) in case.sides.iter().enumerate() {
+        let first = |text: String| if index == 0 { text } else { String::new() };
+        let ratio = match (ours, summary.cpu_us) {
+            (Some(ours), Some(us)) if side != Side::Ringbolt => format!("{:.1}×", us / ours),
             _ => String::new(),
         };
         row(
             &mut out,
             &[
-                if index == 0 { case.to_owned() } else { String::new() },
-                side_name(summary.side).to_owned(),
-                if index == 0 { shape } else { String::new() },
+                first(case.case.clone()),
+                side_name(side).to_owned(),
+                first(load(&case.shape)),
                 short(summary.per_second),
                 time(summary.cpu_us),
                 time(summary.p50_us),
@@ -111,13 +110,13 @@ pub fn case_lines(measurements: &[Measurement], case: &str) -> String {
 }
 
 /// What else there is to say about a side of a case.
-fn notes(out: &mut String, summary: &Summary) {
+fn notes(out: &mut String, summary: &SideSummary) {
     let mut notes: Vec<String> =
         summary.extra.iter().map(|(name, value)| format!("{name} {}", short(*value))).collect();
     if summary.errors > 0 {
         notes.insert(0, format!("{} ERRORS", summary.errors));
     }
-    if summary.client_bound {
+    if summary.client_was_busy() {
         notes.push("client at its limit".to_owned());
     }
     if !notes.is_empty() {
@@ -135,8 +134,7 @@ pub fn side_name(side: Side) -> &'static str {
     }
 }
 
-fn load(measurement: &Measurement) -> String {
-    let shape = &measurement.shape;
+fn load(shape: &Shape) -> String {
     let mut text = match (shape.connections, shape.streams) {
         (0, _) => String::new(),
         (connections, 0 | 1) => format!("{connections} conn"),
@@ -165,15 +163,9 @@ pub fn head() -> String {
 /// The whole table with what was left out.
 #[must_use]
 pub fn whole(measurements: &[Measurement], left_out: &[LeftOut]) -> String {
-    let mut cases: Vec<&str> = Vec::new();
-    for measurement in measurements {
-        if !cases.contains(&measurement.case.as_str()) {
-            cases.push(&measurement.case);
-        }
-    }
     let mut out = head();
-    for case in cases {
-        out += &case_lines(measurements, case);
+    for case in summarize(measurements) {
+        out += &case_lines(&case);
     }
     for left in left_out {
         let _infallible = writeln!(out, "left out: {}: {}", left.case, left.why);

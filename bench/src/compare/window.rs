@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     limits,
-    proc_fs::{self, CpuUsed},
+    proc_fs::{self, CpuReading, CpuUsed},
     server::{Readings, Server, cpu_between},
 };
 use crate::{
@@ -52,10 +52,44 @@ impl MemorySampler {
     }
 }
 
+/// Whose CPU is the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientCpu {
+    /// That of child processes that begin and end within the window.
+    Children,
+    /// That of a process that lives when the window opens and when it closes.
+    Process(u32),
+}
+
+/// CPU of the client as it stood when the window opened.
+enum ClientBefore {
+    Children(CpuUsed),
+    Process(u32, CpuReading),
+}
+
+impl ClientBefore {
+    fn read(client: ClientCpu) -> Result<ClientBefore> {
+        Ok(match client {
+            ClientCpu::Children => ClientBefore::Children(proc_fs::children()?),
+            ClientCpu::Process(pid) => ClientBefore::Process(pid, proc_fs::cpu(pid)?),
+        })
+    }
+
+    fn used(&self) -> Result<CpuUsed> {
+        Ok(match self {
+            ClientBefore::Children(before) => {
+                let now = proc_fs::children()?;
+                CpuUsed { user: now.user - before.user, system: now.system - before.system }
+            }
+            ClientBefore::Process(pid, before) => proc_fs::used(before, &proc_fs::cpu(*pid)?),
+        })
+    }
+}
+
 /// An open window of measurement.
 pub struct Window {
     before: Readings,
-    client_before: CpuUsed,
+    client_before: ClientBefore,
     memory: MemorySampler,
     since: Instant,
     /// Whether the kernel counts the peak for us, to the page.
@@ -69,7 +103,7 @@ pub struct Seen {
     pub seconds: f64,
     /// CPU of the server's processes.
     pub cpu: Vec<ProcessCpu>,
-    /// CPU of the client processes that ended in the window.
+    /// CPU of the client.
     pub client: CpuUsed,
     /// Resident memory at the end, KiB.
     pub rss_kib: u64,
@@ -81,12 +115,12 @@ pub struct Seen {
 
 impl Window {
     /// Opens a window on `server`.
-    pub fn open(server: &Server) -> Result<Window> {
+    pub fn open(server: &Server, client: ClientCpu) -> Result<Window> {
         let pids: Vec<u32> = server.pids().into_iter().map(|(_, pid)| pid).collect();
         // Of several processes each would have its peak at another moment, and their sum would be too high.
         let exact_peak = pids.len() == 1 && pids.iter().all(|&pid| proc_fs::forget_peak(pid));
         let memory = MemorySampler::start(pids)?;
-        let client_before = proc_fs::children()?;
+        let client_before = ClientBefore::read(client)?;
         Ok(Window { before: server.cpu()?, client_before, memory, since: Instant::now(), exact_peak })
     }
 
@@ -94,7 +128,7 @@ impl Window {
     pub fn close(self, server: &Server) -> Result<Seen> {
         let after = server.cpu()?;
         let seconds = self.since.elapsed().as_secs_f64();
-        let client = proc_fs::children()?;
+        let client = self.client_before.used()?;
         let curve = self.memory.stop()?;
         let sampled = curve.iter().map(|&(_, kib)| kib).max().unwrap_or(0);
         let counted = if self.exact_peak {
@@ -105,10 +139,7 @@ impl Window {
         Ok(Seen {
             seconds,
             cpu: cpu_between(&self.before, &after),
-            client: CpuUsed {
-                user: client.user - self.client_before.user,
-                system: client.system - self.client_before.system,
-            },
+            client,
             rss_kib: server.rss_kib(),
             peak_rss_kib: sampled.max(counted),
             memory_curve: thin(curve),

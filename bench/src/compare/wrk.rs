@@ -1,6 +1,6 @@
 //! Drives `wrk`, the HTTP/1.1 client.
 
-use std::{path::Path, process::Command};
+use std::{collections::BTreeMap, path::Path, process::Command};
 
 use serde::Deserialize;
 
@@ -20,6 +20,8 @@ pub struct Told {
     pub bytes: u64,
     /// Latencies.
     pub latency: Latency,
+    /// What else it measured, by name with unit.
+    pub extra: BTreeMap<String, f64>,
 }
 
 /// A load of one GET over HTTP/1.1.
@@ -107,6 +109,7 @@ fn parse(text: &str) -> Result<Told> {
         errors: lost + line.status,
         bytes: line.bytes,
         latency: Latency { curve: line.curve },
+        extra: BTreeMap::new(),
     })
 }
 

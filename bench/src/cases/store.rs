@@ -1,0 +1,76 @@
+//! The case of the embedded store alone.
+
+use std::process::Command;
+
+use super::{Case, Stage, Work};
+use crate::{
+    compare::{bench::Bench, latency::Latency, proc_fs, server::Server, wrk::Told},
+    error::{Context as _, Error, Result},
+    result::{Measurement, ProcessCpu, Shape, Side},
+    store::StoreOutcome,
+};
+
+/// Writes in flight: what a group of the journal may hold.
+const IN_FLIGHT: u32 = 2048;
+
+struct Store;
+
+impl Work for Store {
+    fn programs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn check(&self, _: &Bench, _: &[Server]) -> Result<()> {
+        // There is nothing it is compared with.
+        Ok(())
+    }
+
+    fn run(&self, bench: &Bench, case: &Case, side: Side, _: Option<&Server>) -> Result<Measurement> {
+        let folder = bench.common.folder.join("store");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).context(folder.display())?;
+        }
+        std::fs::create_dir_all(&folder).context(folder.display())?;
+        let before = proc_fs::children()?;
+        let mut command = Command::new(std::env::current_exe().context("this program")?);
+        command.arg("store").arg("--folder").arg(&folder).args([
+            "--seconds",
+            &bench.seconds.to_string(),
+            "--in-flight",
+            &IN_FLIGHT.to_string(),
+        ]);
+        let output = bench.server_cores.within(|| command.output().context("ringbolt-bench store"))?;
+        if !output.status.success() {
+            return Err(Error::new(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        let after = proc_fs::children()?;
+        let outcome: StoreOutcome = serde_json::from_slice(&output.stdout).context("what the store told")?;
+        let told = Told {
+            seconds: outcome.seconds,
+            operations: outcome.operations,
+            errors: 0,
+            bytes: 0,
+            latency: Latency::default(),
+            extra: [].into(),
+        };
+        let cpu = ProcessCpu {
+            name: "store".to_owned(),
+            user_seconds: after.user - before.user,
+            system_seconds: after.system - before.system,
+        };
+        Ok(bench.unserved(case, side, told, cpu))
+    }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![Case {
+        name: "store".to_owned(),
+        about: format!("the embedded store alone, no server: durable writes of 1 KiB, {IN_FLIGHT} in flight"),
+        stage: Stage::Alone,
+        shape: Shape { in_flight: IN_FLIGHT, object_bytes: 1024, ..Shape::default() },
+        nginx: false,
+        runs_max: u32::MAX,
+        sides: &[Side::Ringbolt],
+        work: Box::new(Store),
+    }]
+}
