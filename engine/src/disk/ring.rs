@@ -2,7 +2,12 @@
 
 use crate::limits::DISK_DEPTH;
 use io_uring::{IoUring, opcode, squeue, types};
-use std::{io, os::fd::AsRawFd, process};
+use std::{
+    fs::File,
+    io,
+    os::{fd::AsRawFd, unix::fs::FileExt},
+    process,
+};
 
 /// The ring of a disk. Any thread may use it, one at a time.
 pub(super) struct DiskRing {
@@ -29,8 +34,13 @@ impl DiskRing {
     }
 
     /// Writes all bytes at an offset.
-    pub(super) fn write(&mut self, fd: &impl AsRawFd, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let fd = fd.as_raw_fd();
+    pub(super) fn write(&mut self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() <= PIECE_BYTES {
+            // One operation has none to be under way with. Waiting for it in the plain call is one system call and one
+            // wake-up, without the ring's task work; every batch of the journal comes this way.
+            return file.write_all_at(bytes, offset);
+        }
+        let fd = file.as_raw_fd();
         let pieces = split(bytes.as_ptr().cast_mut(), bytes.len(), offset);
         let write = |piece: &Piece| {
             opcode::Write::new(types::Fd(fd), piece.at, piece.len as u32).offset(piece.offset).build()

@@ -85,24 +85,27 @@ impl Future for WriteFuture {
 
 impl WritePromise {
     /// Resolves the future.
-    pub fn resolve(mut self, result: WriteResult) {
-        self.settle(result);
-    }
-    fn settle(&mut self, result: WriteResult) {
-        let Some(slot) = self.0.take() else { return };
-        let waker = {
-            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            slot.result = Some(result);
-            slot.waker.take()
-        };
-        if let Some(waker) = waker {
+    pub fn resolve(self, result: WriteResult) {
+        if let Some(waker) = self.settle(result) {
             waker.wake();
         }
+    }
+    /// Resolves the future and leaves it to the caller to wake who waits for it.
+    pub(crate) fn settle(mut self, result: WriteResult) -> Option<Waker> {
+        self.set(result)
+    }
+    fn set(&mut self, result: WriteResult) -> Option<Waker> {
+        let slot = self.0.take()?;
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.result = Some(result);
+        slot.waker.take()
     }
 }
 
 impl Drop for WritePromise {
     fn drop(&mut self) {
-        self.settle(Err(WriteError::Failed("the store is closed".into())));
+        if let Some(waker) = self.set(Err(WriteError::Failed("the store is closed".into()))) {
+            waker.wake();
+        }
     }
 }

@@ -10,6 +10,7 @@ mod frame;
 mod journal;
 mod keeper;
 mod options;
+mod queue;
 mod record;
 mod recovery;
 mod replay;
@@ -30,27 +31,23 @@ mod tests;
 
 use std::{
     collections::VecDeque,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
 };
-
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 pub use self::options::{EmbeddedOptions, OpenError};
 use self::{
     failure::Failure,
     journal::Journal,
     keeper::Keeper,
+    queue::{Queue, Refused, Wait, write_bytes},
     recovery::Step,
     replay::Replay,
     segment::{Segment, new_store_id, segment_name},
     sequencer::{Request, Sequencer, Start},
 };
 use crate::{
-    api::{Action, CommitListener, RevisionError, Write, WriteError},
+    api::{CommitListener, RevisionError, Write, WriteError},
     disk::Disk,
     event_log::{Cursor, EventLog, LogWriter},
     future::WriteFuture,
@@ -64,19 +61,11 @@ use crate::{
 /// Longest key that a record can hold.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
-enum Command {
-    Write(Box<Request>),
-    Tick,
-    Compact,
-    Close,
-}
-
 /// The embedded store.
 pub struct Embedded {
     published: Arc<Published>,
     failure: Arc<Failure>,
-    queue: Sender<Command>,
-    queued: Arc<Queued>,
+    queue: Arc<Queue>,
     queue_writes_max: usize,
     resources: Vec<String>,
     object_bytes_max: usize,
@@ -90,19 +79,17 @@ impl Embedded {
         let resources = options.resources.clone();
         let (object_bytes_max, queue_writes_max) = (options.object_bytes_max, options.queue_writes_max);
         let sequencer = open(options, disk)?;
-        let (queue, commands) = unbounded();
-        let queued = Arc::new(Queued::default());
+        let queue = Arc::new(Queue::default());
         let store = Embedded {
             published: sequencer.published.clone(),
             failure: sequencer.failure.clone(),
-            queue,
-            queued: queued.clone(),
+            queue: queue.clone(),
             queue_writes_max,
             resources,
             object_bytes_max,
             thread: Mutex::default(),
         };
-        let run = move || run(sequencer, &commands, &queued);
+        let run = move || run(sequencer, &queue);
         let thread = std::thread::Builder::new().name("sequencer".into()).spawn(run)?;
         *store.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(Arc::new(store))
@@ -110,24 +97,23 @@ impl Embedded {
     /// Brings what is queued to its end and stops the sequencer. Writes after it fail; reads go on.
     pub fn close(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        self.queue.call(|orders| orders.close = true);
         if thread.thread().id() == std::thread::current().id() {
             // A waker or listener dropped the last handle on the sequencer's own thread, which cannot wait for
             // itself.
-            drop(self.queue.send(Command::Close));
             return;
         }
-        drop(self.queue.send(Command::Close));
         if thread.join().is_err() {
             tracing::error!("the sequencer panicked");
         }
     }
     /// Makes the sequencer look at its clock now: expiry and history follow a clock that was turned.
     pub fn tick(&self) {
-        drop(self.queue.send(Command::Tick));
+        self.queue.call(|_| ());
     }
     /// Starts a compaction of the journal, whatever its size.
     pub fn compact(&self) {
-        drop(self.queue.send(Command::Compact));
+        self.queue.call(|orders| orders.compact = true);
     }
     /// Names of the resources, by [`ResourceId`].
     pub fn resources(&self) -> &[String] {
@@ -153,40 +139,6 @@ impl Embedded {
     }
 }
 
-/// What waits in the queue. The channel itself has no bound, since one with a bound takes memory for all it may hold
-/// when it is made.
-#[derive(Default)]
-struct Queued {
-    writes: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-impl Queued {
-    /// Adds a write, unless that is one too many.
-    fn add(&self, bytes: usize, writes_max: usize) -> bool {
-        let writes = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
-        let all = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let fits = writes <= writes_max && all <= limits::QUEUE_BYTES_MAX;
-        if !fits {
-            self.take(bytes);
-        }
-        fits
-    }
-    /// A write was taken out, or never came in.
-    fn take(&self, bytes: usize) {
-        self.writes.fetch_sub(1, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-/// Bytes that wait in the queue with a write.
-fn write_bytes(write: &Write) -> usize {
-    match &write.action {
-        Action::Put { object, .. } | Action::Delete { last: Some(object) } => object.json.len(),
-        Action::Delete { last: None } => 0,
-    }
-}
-
 impl Storage for Embedded {
     fn revision(&self) -> u64 {
         self.published.revision()
@@ -208,13 +160,11 @@ impl Storage for Embedded {
         if let Some(refusal) = self.refusal(&write, bytes) {
             return WriteFuture::ready(Err(refusal));
         }
-        if !self.queued.add(bytes, self.queue_writes_max) {
-            return WriteFuture::ready(Err(WriteError::Busy));
-        }
         let (promise, future) = WriteFuture::new();
-        match self.queue.send(Command::Write(Box::new((write, promise)))) {
+        match self.queue.push((write, promise), self.queue_writes_max) {
             Ok(()) => future,
-            Err(_) => WriteFuture::ready(Err(WriteError::Failed("the store is closed".into()))),
+            Err(Refused::Full) => WriteFuture::ready(Err(WriteError::Busy)),
+            Err(Refused::Closed) => WriteFuture::ready(Err(WriteError::Failed("the store is closed".into()))),
         }
     }
     fn add_listener(&self, listener: Arc<dyn CommitListener>) {
@@ -322,53 +272,36 @@ fn check(options: &EmbeddedOptions) -> Result<(), OpenError> {
 }
 
 /// The sequencer's thread.
-fn run(mut sequencer: Sequencer, commands: &Receiver<Command>, queued: &Queued) {
+fn run(mut sequencer: Sequencer, queue: &Queue) {
     // However this ends, nobody waits for an answer that does not come.
-    struct Ended(Arc<Failure>);
-    impl Drop for Ended {
+    struct Ended<'q>(Arc<Failure>, &'q Queue);
+    impl Drop for Ended<'_> {
         fn drop(&mut self) {
             self.0.set("the store is closed".into());
+            self.1.end();
         }
     }
-    let _ended = Ended(sequencer.failure.clone());
+    let _ended = Ended(sequencer.failure.clone(), queue);
     let mut requests: VecDeque<Request> = VecDeque::new();
     let mut open = true;
     while open {
-        let first = if !requests.is_empty() || sequencer.has_file_work() {
+        let wait = if !requests.is_empty() || sequencer.has_file_work() {
             // What did not fit the last batch is next; steps of file work go on between batches.
-            commands.try_recv().ok()
+            Wait::No
         } else {
-            match sequencer.next_wake() {
-                None => match commands.recv() {
-                    Ok(command) => Some(command),
-                    Err(_) => return,
-                },
-                Some(within) => match commands.recv_timeout(within) {
-                    Ok(command) => Some(command),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => return,
-                },
-            }
+            sequencer.next_wake().map_or(Wait::Ever, Wait::AtMost)
         };
-        let mut next = first;
-        while let Some(command) = next {
-            match command {
-                Command::Write(request) => {
-                    queued.take(write_bytes(&request.0));
-                    requests.push_back(*request);
-                }
-                Command::Tick => {}
-                Command::Compact => sequencer.compact(),
-                Command::Close => open = false,
-            }
-            if requests.len() >= limits::BATCH_WRITES_MAX {
+        let orders = queue.take(&mut requests, wait);
+        open = !orders.close;
+        if orders.compact {
+            sequencer.compact();
+        }
+        loop {
+            let (writes, bytes) = sequencer.run_batch(&mut requests);
+            queue.begun(writes, bytes);
+            if open || requests.is_empty() {
                 break;
             }
-            next = commands.try_recv().ok();
-        }
-        sequencer.run_batch(&mut requests);
-        while !open && !requests.is_empty() {
-            sequencer.run_batch(&mut requests);
         }
     }
 }

@@ -3,13 +3,20 @@
 //! Everything here is plain code on one thread: [`super::Embedded`] drives it from a queue, tests drive it step by
 //! step.
 
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, OnceLock},
+    task::Waker,
+    time::Duration,
+};
 
 use super::{
     failure::Failure,
     journal::Journal,
     keeper::{Done, Keeper, Task},
     options::EmbeddedOptions,
+    queue::write_bytes,
     record::{self, Record},
     replay::deleted,
     segment::Segment,
@@ -19,7 +26,6 @@ use super::{
 use crate::{
     api::{Action, Precondition, Write, WriteError},
     disk::{BLOCK, Disk},
-    encoding::Encoding,
     event_log::LogWriter,
     future::{WritePromise, WriteResult},
     limits,
@@ -59,6 +65,8 @@ struct Batch {
     payload: Vec<u8>,
     events: Vec<Arc<Event>>,
     answers: Vec<(WritePromise, WriteResult)>,
+    /// Of those who are answered.
+    wakers: Vec<Waker>,
     touched: Vec<ResourceId>,
 }
 
@@ -98,14 +106,18 @@ impl Sequencer {
         sequencer
     }
 
-    /// Takes as many of `requests` as one batch holds, and what has expired, and brings it all to its end.
-    pub(crate) fn run_batch(&mut self, requests: &mut VecDeque<Request>) {
+    /// Takes as many of `requests` as one batch holds, and what has expired, and brings it all to its end. Answers
+    /// how many it took, and their bytes.
+    pub(crate) fn run_batch(&mut self, requests: &mut VecDeque<Request>) -> (usize, usize) {
         self.take_in_files();
+        let mut bytes = 0;
         if let Some(text) = self.failure.text() {
-            for (_, promise) in requests.drain(..) {
+            let writes = requests.len();
+            for (write, promise) in requests.drain(..) {
+                bytes += write_bytes(&write);
                 promise.resolve(Err(WriteError::Failed(text.clone())));
             }
-            return;
+            return (writes, bytes);
         }
         let revision = self.state.revision;
         let room = self.room();
@@ -120,6 +132,7 @@ impl Sequencer {
             }
             let Some((write, promise)) = requests.pop_front() else { break };
             writes += 1;
+            bytes += write_bytes(&write);
             let result =
                 if size > room { Err(WriteError::NoSpace(self.full_text())) } else { self.write(write) };
             self.batch.answers.push((promise, result));
@@ -127,18 +140,12 @@ impl Sequencer {
         if !self.batch.payload.is_empty() {
             if let Err(error) = self.journal.append(&mut *self.disk, revision, &self.batch.payload) {
                 self.fail(&error);
-                return;
+                return (writes, bytes);
             }
             self.publish();
         }
         self.batch.payload.clear();
-        // Who lost a race first: it tries again before those who won it come with their next write.
-        for (promise, result) in self.batch.answers.extract_if(.., |(_, result)| result.is_err()) {
-            promise.resolve(result);
-        }
-        for (promise, result) in self.batch.answers.drain(..) {
-            promise.resolve(result);
-        }
+        self.answer();
         if self.state.revision > revision {
             self.published.notify();
         }
@@ -147,6 +154,21 @@ impl Sequencer {
         if self.keeper.has_steps() {
             self.take_in_step();
         }
+        (writes, bytes)
+    }
+
+    /// Answers the writes of the batch. All answers are there before anyone is woken, so that a core that is woken
+    /// finds those of its other writes too and need not be woken again.
+    fn answer(&mut self) {
+        let Batch { answers, wakers, .. } = &mut self.batch;
+        // Who lost a race first: it tries again before those who won it come with their next write.
+        for (promise, result) in answers.extract_if(.., |(_, result)| result.is_err()) {
+            wakers.extend(promise.settle(result));
+        }
+        for (promise, result) in answers.drain(..) {
+            wakers.extend(promise.settle(result));
+        }
+        wakers.drain(..).for_each(Waker::wake);
     }
 
     /// When there is something to do without a request: history to give back, objects to expire.
@@ -185,6 +207,7 @@ impl Sequencer {
                 if write.needs_namespace {
                     self.check_namespace(&write.key[..write.namespace_len as usize])?;
                 }
+                let is_there = current.is_some();
                 let replaced = current.map_or(0, |object| object_bytes(object));
                 let added = (write.key.len() + encoded.json.len() + SPLICE_BYTES_MAX) as u64;
                 self.check_space(added, replaced)?;
@@ -200,11 +223,11 @@ impl Sequencer {
                     splice,
                     attributes,
                     expires,
-                    protobuf: Encoding::new(),
+                    protobuf: OnceLock::new(),
                 });
                 let name = &self.state.resources[write.resource.0 as usize].name;
                 Record::put(name, &object).encode(&mut self.batch.payload);
-                let previous = self.state.put(object.clone());
+                let previous = self.state.put_known(object.clone(), is_there);
                 let kind = if previous.is_some() { EventKind::Modified } else { EventKind::Added };
                 self.touch(write.resource);
                 let event = Event { revision, kind, object: object.clone(), previous };

@@ -55,6 +55,11 @@ impl State {
     }
     /// Stores an object; what was there before.
     pub(crate) fn put(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
+        let is_there = self.get(object.resource, &object.key).is_some();
+        self.put_known(object, is_there)
+    }
+    /// As [`State::put`], by a caller who knows whether there is something under the key.
+    pub(crate) fn put_known(&mut self, object: Arc<Object>, is_there: bool) -> Option<Arc<Object>> {
         let resource = self.resources.get_mut(object.resource.0 as usize)?;
         resource.revision = resource.revision.max(object.revision);
         self.revision = self.revision.max(object.revision);
@@ -62,12 +67,10 @@ impl State {
         if object.expires > 0 {
             self.expiry.insert((object.expires, object.revision), (object.resource, object.clone()));
         }
-        let previous = match resource.objects.get_mut(&*object.key) {
+        let stored = if is_there { resource.objects.get_mut(&*object.key) } else { None };
+        let previous = match stored {
             Some(stored) => Some(std::mem::replace(stored, object)),
-            None => {
-                resource.objects.insert(Arc::from(&*object.key), object);
-                None
-            }
+            None => resource.objects.insert(Arc::from(&*object.key), object),
         };
         if let Some(previous) = &previous {
             self.forget(previous);
