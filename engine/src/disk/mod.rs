@@ -1,4 +1,5 @@
-//! Files of one folder, written through a ring: what the journal and the snapshots are kept in.
+//! Files of one folder, what the journal and the snapshots are kept in: a single write is a plain call, transfers of
+//! many pieces go through a ring.
 
 #[allow(unsafe_code, reason = "memory at a block boundary")]
 mod aligned;
