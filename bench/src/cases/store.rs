@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{Case, Stage, Work};
 use crate::{
-    compare::{bench::Bench, latency::Latency, proc_fs, server::Server, wrk::Told},
+    compare::{bench::Bench, latency::Latency, own::THIS_PROGRAM, proc_fs, server::Server, wrk::Told},
     error::{Context as _, Error, Result},
     result::{Measurement, ProcessCpu, Shape, Side},
     store::StoreOutcome,
@@ -32,14 +32,16 @@ impl Work for Store {
         }
         std::fs::create_dir_all(&folder).context(folder.display())?;
         let before = proc_fs::children()?;
-        let mut command = Command::new(std::env::current_exe().context("this program")?);
+        let mut command = Command::new(THIS_PROGRAM);
         command.arg("store").arg("--folder").arg(&folder).args([
             "--seconds",
             &bench.seconds.to_string(),
             "--in-flight",
             &IN_FLIGHT.to_string(),
         ]);
-        let output = bench.server_cores.within(|| command.output().context("ringbolt-bench store"))?;
+        // The one who writes is the client, and has a core of its own as all clients.
+        let cores = bench.server_cores.with(&bench.client_cores);
+        let output = cores.within(|| command.output().context("ringbolt-bench store"))?;
         if !output.status.success() {
             return Err(Error::new(String::from_utf8_lossy(&output.stderr).into_owned()));
         }

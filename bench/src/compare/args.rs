@@ -1,6 +1,6 @@
 //! Flags of `ringbolt-bench compare`.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 
@@ -52,12 +52,12 @@ pub struct CompareArgs {
     /// Leave nginx out.
     #[arg(long)]
     pub no_nginx: bool,
-    /// Cores the servers run on.
-    #[arg(long, default_value = "0")]
-    pub server_cores: String,
-    /// Cores the clients run on.
-    #[arg(long, default_value = "1")]
-    pub client_cores: String,
+    /// Cores the servers run on, comma-separated; by default the first this process may run on.
+    #[arg(long, value_name = "CORES")]
+    pub server_cores: Option<String>,
+    /// Cores the clients run on; by default the second.
+    #[arg(long, value_name = "CORES")]
+    pub client_cores: Option<String>,
     /// First of the ports that are used on 127.0.0.1: +0 Ringbolt, +1 kube-apiserver, +2 nginx, +3 and +4 etcd.
     #[arg(long, default_value_t = 7400)]
     pub port: u16,
@@ -73,11 +73,16 @@ impl CompareArgs {
         self.large_thousands as usize * 1000
     }
 
-    /// Whether a case is wanted.
+    /// The cases that are wanted. A name takes its case alone even if others begin with it.
     #[must_use]
-    pub fn wants(&self, case: &Case) -> bool {
-        let named = |names: &[String]| names.iter().any(|name| case.name.starts_with(name.as_str()));
-        (self.only.is_empty() || named(&self.only)) && !named(&self.skip)
+    pub fn wanted(&self, mut cases: Vec<Case>) -> Vec<Case> {
+        let all: BTreeSet<String> = cases.iter().map(|case| case.name.clone()).collect();
+        let takes = |name: &str, case: &Case| {
+            if all.contains(name) { case.name == name } else { case.name.starts_with(name) }
+        };
+        let named = |names: &[String], case: &Case| names.iter().any(|name| takes(name, case));
+        cases.retain(|case| (self.only.is_empty() || named(&self.only, case)) && !named(&self.skip, case));
+        cases
     }
 
     /// Ringbolt's binary.
@@ -111,7 +116,11 @@ impl CompareArgs {
 
     /// Cores of servers and clients.
     pub fn cores(&self) -> Result<(Cores, Cores)> {
-        let (server, client) = (Cores::parse(&self.server_cores)?, Cores::parse(&self.client_cores)?);
+        let cores = |text: &Option<String>, nth| match text {
+            Some(text) => Cores::parse(text),
+            None => Cores::nth(nth),
+        };
+        let (server, client) = (cores(&self.server_cores, 0)?, cores(&self.client_cores, 1)?);
         if server.overlaps(&client) {
             return Err(Error::new("servers and clients must not share a core"));
         }
@@ -124,4 +133,41 @@ fn program(path: PathBuf, hint: &str) -> Result<PathBuf> {
         return path.canonicalize().context(path.display());
     }
     Err(Error::new(format!("{} is not there: {hint}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CompareArgs,
+    }
+
+    fn wanted(flags: &[&str]) -> Vec<String> {
+        let line = Line::parse_from([&["compare"], flags].concat());
+        line.args.wanted(crate::cases::all(1000)).into_iter().map(|case| case.name).collect()
+    }
+
+    #[test]
+    fn names_and_beginnings_of_names() {
+        assert_eq!(wanted(&["--only", "watch-10x100-20"]), ["watch-10x100-20"]);
+        assert_eq!(wanted(&["--only", "create,lease"]), ["create-64", "create-1", "lease-1000"]);
+        assert_eq!(wanted(&["--only", "create", "--skip", "create-1"]), ["create-64"]);
+        assert_eq!(wanted(&[]).len(), crate::cases::all(1000).len());
+        assert!(wanted(&["--only", "nothing"]).is_empty());
+    }
+
+    #[test]
+    fn cores_are_not_shared() {
+        let cores = |server: &str, client: &str| {
+            let flags = ["compare", "--server-cores", server, "--client-cores", client];
+            Line::parse_from(flags).args.cores()
+        };
+        assert!(cores("0", "1").is_ok());
+        assert!(cores("0,1", "1").is_err());
+    }
 }

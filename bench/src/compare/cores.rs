@@ -21,6 +21,14 @@ impl Cores {
         Ok(Cores(cores))
     }
 
+    /// The `n`-th core, from 0, that this process may run on.
+    pub fn nth(n: usize) -> Result<Cores> {
+        let set = sched_getaffinity(None).context("cannot read the cores of this thread")?;
+        let core = (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).nth(n);
+        let core = core.context("servers and clients need a core each, and this process has but one")?;
+        Ok(Cores(vec![core]))
+    }
+
     /// These and those.
     #[must_use]
     pub fn with(&self, other: &Cores) -> Cores {

@@ -18,6 +18,9 @@ use crate::{
     load::LoadOutcome,
 };
 
+/// The file this process runs, even if another has taken its place since.
+pub const THIS_PROGRAM: &str = "/proc/self/exe";
+
 /// What the client says on standard error when its window begins, and when it ends.
 const BEGINS: &str = "window begins";
 const ENDS: &str = "window ends";
@@ -30,8 +33,7 @@ pub fn run(
     arguments: &[String],
     keep: &[&str],
 ) -> Result<(Told, Option<Seen>)> {
-    let program = std::env::current_exe().context("this program")?;
-    let mut child = Command::new(program)
+    let mut child = Command::new(THIS_PROGRAM)
         .arg("load")
         .args(arguments)
         .args(["--url", &format!("https://127.0.0.1:{}", server.port)])

@@ -45,7 +45,7 @@ impl Findings {
 pub(super) fn run(args: &CompareArgs, bench: &Bench) -> Result<ExitCode> {
     let path = args.out.join("results.jsonl");
     let lines = File::create(&path).context(path.display())?;
-    let mut wanted: Vec<Case> = cases::all(bench.large).into_iter().filter(|case| args.wants(case)).collect();
+    let mut wanted: Vec<Case> = args.wanted(cases::all(bench.large));
     let meta = meta::begin(bench, args.runs, &wanted)?;
     let mut findings = Findings { measurements: Vec::new(), meta, left_out: Vec::new(), lines };
     wanted.retain(|case| {
