@@ -84,6 +84,9 @@ impl ApplyPatch {
 
     /// The configuration, and what strict reading finds wrong with its text.
     fn config<'a>(&self, arena: &'a Bump) -> Result<(Value<'a>, Option<String>), Status> {
+        if let Some(config) = plain_json(arena, &self.bytes) {
+            return Ok((config, None));
+        }
         let undecoded = |why: &str| Status::bad_request(format!("error decoding patch: {why}"));
         let loaded = yaml::to_json(&self.bytes)
             .map_err(|e| undecoded(&format!("error converting YAML to JSON: {e}")))?;
@@ -113,6 +116,47 @@ impl ApplyPatch {
     }
 }
 
+/// A configuration that is JSON which means the same as YAML, as most clients send it; `None` where that is not plain
+/// to see, or something is wrong with it.
+fn plain_json<'a>(arena: &'a Bump, bytes: &Bytes) -> Option<Value<'a>> {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    // Escapes, spaces other than blanks, and characters beyond ASCII are where the two differ.
+    let plain = |byte: u8| (byte >= b' ') & (byte < 0x7f) & (byte != b'\\');
+    if bytes.first() != Some(&b'{')
+        || bytes.len() > YAML_SURE_BYTES
+        || !bytes.iter().fold(true, |all, byte| all & plain(*byte))
+    {
+        return None;
+    }
+    let bytes: &'a [u8] = arena.alloc_slice_copy(bytes);
+    let decoded = json::decode_untyped_strict(arena, bytes, Mode::Strict).ok()?;
+    (decoded.strict_errors.is_empty() && is_plain(&decoded.value, YAML_SURE_DEPTH)).then_some(decoded.value)
+}
+
+/// Bytes that hold fewer nodes than a reader of YAML takes.
+const YAML_SURE_BYTES: usize = 256 * 1024;
+/// Levels that a reader of YAML takes for certain.
+const YAML_SURE_DEPTH: usize = 32;
+/// Bytes of a key that a reader of YAML takes for certain: it looks no farther than 1,024 for its colon.
+const YAML_SURE_KEY: usize = 512;
+/// Integers up to here are read alike.
+const YAML_SURE_INT: u64 = 1 << 53;
+
+/// Whether a value holds only what JSON and YAML read alike: no fractions and exponents, no large numbers.
+fn is_plain(value: &Value<'_>, depth: usize) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Int(n) => n.unsigned_abs() <= YAML_SURE_INT,
+        Value::Float(_) | Value::Raw(_) => false,
+        Value::List(list) => depth > 0 && list.iter().all(|item| is_plain(item, depth - 1)),
+        Value::Map(map) => {
+            let fits = |(key, item): (&str, &Value<'_>)| // In YAML a key of this name stands for a merge.
+                key != "<<" && key.len() <= YAML_SURE_KEY && is_plain(item, depth - 1);
+            depth > 0 && map.iter().all(fits)
+        }
+    }
+}
+
 /// What a JSON decoder says of a member, as the conversion of a decoded value says it.
 fn of_value(why: &str) -> String {
     if why.starts_with("illegal base64") {
@@ -133,6 +177,40 @@ fn of_value(why: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_json_says_what_its_yaml_says() {
+        let arena = Bump::new();
+        let plain = |text: &'static str| plain_json(&arena, &Bytes::from_static(text.as_bytes()));
+        for text in [
+            r#"{"a":[1,-2,"x: y # z",true,null,{"yes":"no","":{}}],"b":"012"}"#,
+            "{ \"a\" : \"1e3\" , \"b\" : [ ] }\n",
+            r#"{"b":"{[&*!|>%@","a":9007199254740992}"#,
+        ] {
+            let loaded = yaml::to_json(text.as_bytes()).unwrap();
+            assert_eq!(loaded.duplicates, None);
+            let through_yaml = json::decode_untyped(&arena, arena.alloc_slice_copy(&loaded.json)).unwrap();
+            assert_eq!(plain(text), Some(through_yaml), "{text}");
+        }
+        for text in [
+            "a: 1",
+            "[1]",
+            r#"{"a":1.5}"#,
+            r#"{"a":1e3}"#,
+            r#"{"a":9007199254740993}"#,
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":"\u0041"}"#,
+            r#"{"a":"é"}"#,
+            r#"{"<<":{"a":1}}"#,
+            "{\"a\":\t1}",
+            "{\"a\":\n1}",
+            r#"{"a":1,}"#,
+            r#"{"a":1"#,
+            r#"{a: 1}"#,
+        ] {
+            assert_eq!(plain(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn conversion_errors() {

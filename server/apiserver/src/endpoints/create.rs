@@ -5,10 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ringbolt_machinery::{status::Status, validation, value::Value};
 use ringbolt_protocol::query::CreateOptions;
-use ringbolt_storage::{
-    api::{Precondition, Write, WriteError},
-    object::EncodedObject,
-};
+use ringbolt_storage::api::{Precondition, Write, WriteError};
 
 use super::{
     answer::{self, Answer},
@@ -16,7 +13,7 @@ use super::{
     managed_fields::{Owners, Tracker},
     metadata,
     resource::{Key, ResourceStore},
-    write,
+    update, write,
 };
 use crate::{
     authentication::UserInfo,
@@ -40,7 +37,6 @@ struct Create {
 
 /// What one attempt comes to, before storage is asked.
 pub(crate) struct Prepared {
-    pub(crate) encoded: EncodedObject,
     pub(crate) write: Write,
     pub(crate) name: String,
     pub(crate) generated: bool,
@@ -99,7 +95,7 @@ impl Create {
                 let taken = Key::new(&self.namespace, &prepared.name)
                     .and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
                 if taken.is_none() {
-                    return Ok(prepared.encoded.json);
+                    return Ok(update::dry_run_json(&prepared.write, None));
                 }
             } else {
                 match self.core.storage.submit(prepared.write).await {
@@ -155,8 +151,8 @@ pub(crate) fn prepare<'a>(
     }
     let warnings = strategy.warnings(object, None);
     let encoded = write::encode(store, object);
-    let write = write::put(store, object, encoded.clone(), Precondition::Absent);
-    Ok(Prepared { encoded, write, name, generated, warnings })
+    let write = write::put(store, object, encoded, Precondition::Absent);
+    Ok(Prepared { write, name, generated, warnings })
 }
 
 /// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of

@@ -324,7 +324,7 @@ impl<C: Change> Update<C> {
 }
 
 /// What a dry run answers: the object as it would be stored, with the version that is stored now.
-fn dry_run_json(write: &Write, old: Option<&Object>) -> Bytes {
+pub(crate) fn dry_run_json(write: &Write, old: Option<&Object>) -> Bytes {
     use ringbolt_storage::api::Action;
     let (Action::Put { object, .. } | Action::Delete { last: Some(object) }) = &write.action else {
         return old.map(|o| o.json.clone()).unwrap_or_default();

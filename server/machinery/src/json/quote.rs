@@ -12,10 +12,10 @@ const ESCAPE: [bool; 256] = {
     table
 };
 
-/// As the table, in a form that is computed for many bytes at once.
+/// As the table, without a branch, so that it is computed for many bytes at once.
 const fn may_escape(byte: u8) -> bool {
     // `<` and `>` differ in one bit.
-    byte < 0x20 || byte == b'"' || byte == b'\\' || byte | 2 == b'>' || byte == b'&' || byte == 0xE2
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte | 2 == b'>') | (byte == b'&') | (byte == 0xE2)
 }
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -86,6 +86,15 @@ fn write_escaped(out: &mut Vec<u8>, s: &str, text: bool) {
 /// answer of a `MarshalJSON`.
 pub fn write_compact(out: &mut Vec<u8>, json: &str) {
     let bytes = json.as_bytes();
+    // Mostly there is nothing to do, since it was written by this or by Go: without a branch, so many bytes at once.
+    let stays = |byte: u8| (byte > b' ') & (byte | 2 != b'>') & (byte != b'&') & (byte != 0xE2);
+    let (blocks, rest) = bytes.as_chunks::<16>();
+    if blocks.iter().all(|block| block.iter().fold(true, |all, byte| all & stays(*byte)))
+        && rest.iter().all(|byte| stays(*byte))
+    {
+        out.extend_from_slice(bytes);
+        return;
+    }
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {

@@ -348,8 +348,8 @@ impl<'a> Reader<'a> {
 
 /// Where the bytes end, from `at` on, that stand for themselves in a string.
 fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    // A block at a time without a branch within it, which compiles to a few vector instructions.
+    let plain = |byte: u8| (byte >= 0x20) & (byte != b'"') & (byte != b'\\');
+    // A block at a time without a branch within it (nor within `plain`), which compiles to a few vector instructions.
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
         && block.iter().fold(true, |all, byte| all & plain(*byte))
     {

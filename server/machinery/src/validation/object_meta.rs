@@ -40,32 +40,42 @@ pub fn validate_object_meta<I: IntoIterator<Item = String>>(
             name_errors(prefix, true).into_iter().map(|m| FieldError::invalid(at.clone(), prefix, m)),
         );
     }
+    // Paths are made where there is something to say.
     let name = text(meta, "name");
-    let at = child(path, "name");
     if name.is_empty() {
-        errors.push(FieldError::required(at, "name or generateName is required"));
+        errors.push(FieldError::required(child(path, "name"), "name or generateName is required"));
     } else {
-        errors.extend(name_errors(name, false).into_iter().map(|m| FieldError::invalid(at.clone(), name, m)));
+        let messages = name_errors(name, false).into_iter();
+        errors.extend(messages.map(|m| FieldError::invalid(child(path, "name"), name, m)));
     }
     let namespace = text(meta, "namespace");
-    let at = child(path, "namespace");
     if !namespaced {
         if !namespace.is_empty() {
-            errors.push(FieldError::forbidden(at, "not allowed on this type"));
+            errors.push(FieldError::forbidden(child(path, "namespace"), "not allowed on this type"));
         }
     } else if namespace.is_empty() {
-        errors.push(FieldError::required(at, ""));
+        errors.push(FieldError::required(child(path, "namespace"), ""));
     } else {
         let messages = name_is_dns_label(namespace, false).into_iter();
-        errors.extend(messages.map(|m| FieldError::invalid(at.clone(), namespace, m)));
+        errors.extend(messages.map(|m| FieldError::invalid(child(path, "namespace"), namespace, m)));
     }
     let Some(meta) = meta else { return errors };
     generation_errors(meta, path, &mut errors);
-    errors.extend(validate_labels(meta.get("labels"), &child(path, "labels")));
-    errors.extend(validate_annotations(meta.get("annotations"), &child(path, "annotations")));
-    errors.extend(validate_owner_references(meta.get("ownerReferences"), &child(path, "ownerReferences")));
-    errors.extend(validate_finalizers(meta.get("finalizers"), &child(path, "finalizers")));
-    managed_fields_errors(meta.get("managedFields"), &child(path, "managedFields"), &mut errors);
+    type Check = fn(Option<&Value<'_>>, &str) -> Vec<FieldError>;
+    let checks: [(&str, Check); 4] = [
+        ("labels", validate_labels),
+        ("annotations", validate_annotations),
+        ("ownerReferences", validate_owner_references),
+        ("finalizers", validate_finalizers),
+    ];
+    for (name, check) in checks {
+        if let Some(value) = meta.get(name) {
+            errors.extend(check(Some(value), &child(path, name)));
+        }
+    }
+    if let Some(entries) = meta.get("managedFields") {
+        managed_fields_errors(Some(entries), &child(path, "managedFields"), &mut errors);
+    }
     errors
 }
 
@@ -202,24 +212,29 @@ fn new_finalizers_errors(meta: &Map<'_>, old: &Map<'_>, path: &str, errors: &mut
 
 fn managed_fields_errors(entries: Option<&Value<'_>>, path: &str, errors: &mut Vec<FieldError>) {
     for (at, entry) in entries.and_then(Value::as_list).into_iter().flatten().enumerate() {
-        let at = index(path, at);
+        let at = |name: &str| child(&index(path, at), name);
         match entry.str_at(&["operation"]).unwrap_or("") {
-            "" => errors.push(FieldError::required(child(&at, "operation"), "must not be empty")),
+            "" => errors.push(FieldError::required(at("operation"), "must not be empty")),
             "Apply" | "Update" => {}
-            other => {
-                errors.push(FieldError::not_supported(child(&at, "operation"), other, &["Apply", "Update"]));
-            }
+            other => errors.push(FieldError::not_supported(at("operation"), other, &["Apply", "Update"])),
         }
         let fields_type = entry.str_at(&["fieldsType"]).unwrap_or("");
         if !fields_type.is_empty() && fields_type != "FieldsV1" {
-            errors.push(FieldError::invalid(child(&at, "fieldsType"), fields_type, "must be `FieldsV1`"));
+            errors.push(FieldError::invalid(at("fieldsType"), fields_type, "must be `FieldsV1`"));
         }
-        errors
-            .extend(validate_field_manager(entry.str_at(&["manager"]).unwrap_or(""), &child(&at, "manager")));
+        let manager = entry.str_at(&["manager"]).unwrap_or("");
+        if !is_field_manager(manager) {
+            errors.extend(validate_field_manager(manager, &at("manager")));
+        }
         if entry.str_at(&["subresource"]).unwrap_or("").len() > SUBRESOURCE_MAX {
-            errors.push(FieldError::too_long(child(&at, "subresource"), SUBRESOURCE_MAX));
+            errors.push(FieldError::too_long(at("subresource"), SUBRESOURCE_MAX));
         }
     }
+}
+
+/// Whether nothing is wrong with a field manager's name.
+fn is_field_manager(manager: &str) -> bool {
+    manager.len() <= MANAGER_MAX && manager.chars().all(is_print)
 }
 
 /// A field manager's name: short, printable.
