@@ -89,12 +89,16 @@ impl<'r> Head<'r> {
 
     /// The target up to the first `?`.
     pub fn path(&self) -> &'r str {
-        self.target.split_once('?').map_or(self.target, |(p, _)| p)
+        self.question_mark().map_or(self.target, |at| &self.target[..at])
     }
 
     /// What follows the first `?`, empty where there is none.
     pub fn query(&self) -> &'r str {
-        self.target.split_once('?').map_or("", |(_, q)| q)
+        self.question_mark().map_or("", |at| &self.target[at + 1..])
+    }
+
+    fn question_mark(&self) -> Option<usize> {
+        memchr::memchr(b'?', self.target.as_bytes())
     }
 }
 

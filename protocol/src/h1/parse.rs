@@ -3,7 +3,7 @@
 //! and 1.1 alone, needs an array of known size, and starts over for every piece of a cut head. This one goes on
 //! where it stopped, and refuses a line as soon as Go does. httparse is its oracle in the tests.
 
-use super::chars::{FIELD_VALUE, HOST, TOKEN, list_has, trim};
+use super::chars::{HOST, TOKEN, is_field_value, list_has, trim};
 use super::target::{self, Target};
 use crate::head::{BodyLength, Head, HeaderSpan, Span, Version};
 use crate::limits::{H1_HEAD_SLACK, HEAD_BYTES_MAX};
@@ -218,9 +218,9 @@ impl Parser {
         let value = value.strip_suffix(b"\n").unwrap_or(value);
         let value = value.strip_suffix(b"\r").unwrap_or(value);
         let valid = if memchr::memchr(b'\n', value).is_none() {
-            FIELD_VALUE.all(value)
+            is_field_value(value)
         } else {
-            value.split(|b| *b == b'\n').all(|l| FIELD_VALUE.all(l.strip_suffix(b"\r").unwrap_or(l)))
+            value.split(|b| *b == b'\n').all(|l| is_field_value(l.strip_suffix(b"\r").unwrap_or(l)))
         };
         if !valid {
             return Err(bad);

@@ -1,6 +1,6 @@
 //! From decoded fields to a request head: the rules of RFC 9113 section 8.
 
-use crate::h1::chars::{FIELD_VALUE, LOWER_TOKEN};
+use crate::h1::chars::{LOWER_TOKEN, is_field_value};
 use crate::h1::target::{self, Target};
 use crate::head::{BodyLength, Head, HeaderSpan, Span, Version};
 use crate::hpack::Fields;
@@ -39,7 +39,7 @@ pub(crate) fn check(fields: &mut Fields, end_stream: bool) -> Result<Request, Ma
     let mut cookies = 0;
     for (i, field) in fields.spans.iter().enumerate() {
         let (name, value) = (field.name.of(buffer), field.value.of(buffer));
-        if !FIELD_VALUE.all(value) {
+        if !is_field_value(value) {
             return Err(Malformed);
         }
         if name.first() == Some(&b':') {
@@ -114,7 +114,7 @@ pub(crate) fn check(fields: &mut Fields, end_stream: bool) -> Result<Request, Ma
 pub(crate) fn check_trailer(fields: &Fields) -> Result<(), Malformed> {
     fields.iter().try_for_each(|(name, value)| {
         regular(name, value)?;
-        if FIELD_VALUE.all(value) { Ok(()) } else { Err(Malformed) }
+        if is_field_value(value) { Ok(()) } else { Err(Malformed) }
     })
 }
 

@@ -6,7 +6,7 @@ use super::core::{Core, enter};
 use super::frame::{Code, HEADER_LEN, Header, flag, kind};
 use super::stream::Response;
 use crate::exchange::{Responder, StreamId};
-use crate::h1::chars::FIELD_VALUE;
+use crate::h1::chars::is_field_value;
 use crate::limits::H2_STREAM_WINDOW;
 
 impl Core {
@@ -23,7 +23,7 @@ impl Core {
                 "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {}
                 "content-length" if length.is_some() && !is_head => {}
                 // Go leaves out what the peer would have to refuse.
-                _ if !FIELD_VALUE.all(value) => {}
+                _ if !is_field_value(value) => {}
                 // Of a response to HEAD the server may know the length without having the body.
                 "content-length" => {
                     length = None;

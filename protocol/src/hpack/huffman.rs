@@ -1,6 +1,6 @@
 //! The Huffman code of RFC 7541 appendix B. It is canonical, so that the lengths say all; the tables are made of
-//! them at compile time. Decoding takes eight bits a step: all codes of up to eight bits, which is nearly all text
-//! there is, are one look-up.
+//! them at compile time. Decoding looks at eleven bits a step: two letters of five or six bits each, which paths and
+//! tokens are mostly made of, are one look-up.
 
 use super::Error;
 
@@ -30,11 +30,25 @@ const LENGTHS: [u8; 257] = [
 const EOS: u16 = 256;
 const LONGEST: usize = 30;
 
+/// Bits that one look-up decides about. The table has 8 KiB, a sixth of a first-level cache.
+const STEP_BITS: u32 = 11;
+
+/// What the next bits stand for.
+#[derive(Clone, Copy)]
+struct Step {
+    /// One symbol or two.
+    symbols: [u8; 2],
+    /// How many; 0 where the code is longer than the bits.
+    count: u8,
+    /// The bits they take.
+    bits: u8,
+}
+
 struct Tables {
     /// Code of each byte.
     codes: [u32; 257],
-    /// By the next eight bits: symbol and length, or length 0 where the code is longer.
-    short: [(u8, u8); 256],
+    /// By the next bits.
+    steps: [Step; 1 << STEP_BITS],
     /// Symbols in the order of their codes.
     symbols: [u16; 257],
     /// For each length: where its symbols start, its first code, and the end of its codes, both aligned left in
@@ -49,7 +63,7 @@ static TABLES: Tables = tables();
 const fn tables() -> Tables {
     let mut t = Tables {
         codes: [0; 257],
-        short: [(0, 0); 256],
+        steps: [Step { symbols: [0; 2], count: 0, bits: 0 }; 1 << STEP_BITS],
         symbols: [0; 257],
         start: [0; LONGEST + 1],
         first: [0; LONGEST + 1],
@@ -64,11 +78,12 @@ const fn tables() -> Tables {
             if LENGTHS[symbol] as usize == length {
                 t.codes[symbol] = code;
                 t.symbols[count] = symbol as u16;
-                if length <= 8 {
-                    let from = (code as usize) << (8 - length);
+                if length <= STEP_BITS as usize {
+                    let free = STEP_BITS as usize - length;
+                    let from = (code as usize) << free;
                     let mut i = from;
-                    while i < from + (1 << (8 - length)) {
-                        t.short[i] = (symbol as u8, length as u8);
+                    while i < from + (1 << free) {
+                        t.steps[i] = Step { symbols: [symbol as u8, 0], count: 1, bits: length as u8 };
                         i += 1;
                     }
                 }
@@ -81,47 +96,103 @@ const fn tables() -> Tables {
         code <<= 1;
         length += 1;
     }
+    with_pairs(t)
+}
+
+/// Adds second symbols where they fit: where the bits behind the first one, filled up with zeros, decide a symbol by
+/// those that are there.
+const fn with_pairs(mut t: Tables) -> Tables {
+    let singles = t.steps;
+    let mut i = 0;
+    while i < singles.len() {
+        let first = singles[i];
+        let second = singles[(i << first.bits) & (singles.len() - 1)];
+        if first.count == 1 && second.count == 1 && first.bits as u32 + second.bits as u32 <= STEP_BITS {
+            t.steps[i] = Step {
+                symbols: [first.symbols[0], second.symbols[0]],
+                count: 2,
+                bits: first.bits + second.bits,
+            };
+        }
+        i += 1;
+    }
     t
 }
 
 /// Appends the decoded text to `out`.
 pub(crate) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-    // The shortest code has five bits.
-    out.reserve(input.len() * 8 / 5);
-    let (mut bits, mut count) = (0u64, 0u32);
-    let mut bytes = input.iter();
+    let start = out.len();
+    // The shortest code has five bits. A step writes two symbols, whether or not the second counts.
+    out.resize(start + input.len() * 8 / 5 + 2, 0);
+    let (length, result) = decode_into(input, &mut out[start..]);
+    out.truncate(start + length);
+    result
+}
+
+/// Decodes to the start of `text`, which is long enough for any text of this length; tells how much was written.
+fn decode_into(mut input: &[u8], text: &mut [u8]) -> (usize, Result<(), Error>) {
+    let (mut bits, mut count, mut at) = (0u64, 0u32, 0);
     loop {
-        while count <= 56 {
-            let Some(&byte) = bytes.next() else { break };
+        if let Some((chunk, rest)) = input.split_first_chunk::<4>()
+            && count <= 32
+        {
+            bits |= u64::from(u32::from_be_bytes(*chunk)) << (32 - count);
+            count += 32;
+            input = rest;
+        }
+        while count <= 56
+            && input.len() < 4
+            && let Some((&byte, rest)) = input.split_first()
+        {
             bits |= u64::from(byte) << (56 - count);
             count += 8;
+            input = rest;
+        }
+        while count >= STEP_BITS {
+            let step = TABLES.steps[(bits >> (64 - STEP_BITS)) as usize];
+            let (true, Some(room)) = (step.count > 0, text.get_mut(at..at + 2)) else { break };
+            room.copy_from_slice(&step.symbols);
+            at += usize::from(step.count);
+            bits <<= step.bits;
+            count -= u32::from(step.bits);
+        }
+        if count < LONGEST as u32 && !input.is_empty() {
+            continue;
         }
         if count == 0 {
-            return Ok(());
+            return (at, Ok(()));
         }
         // Beyond the end stand ones, as in the padding.
         let window = if count < 64 { bits | u64::MAX >> count } else { bits };
-        let (symbol, length) = match TABLES.short[(window >> 56) as usize] {
-            (_, 0) => long(window),
-            (symbol, length) => (u16::from(symbol), u32::from(length)),
-        };
+        let (symbol, length) = one(window);
         if length > count {
             let padded = count < 8 && bits >> (64 - count) == (1 << count) - 1;
-            return if padded { Ok(()) } else { Err(Error::Huffman) };
+            return (at, if padded { Ok(()) } else { Err(Error::Huffman) });
         }
-        if symbol == EOS {
-            return Err(Error::Huffman);
+        match text.get_mut(at) {
+            Some(room) if symbol != EOS => *room = symbol as u8,
+            _ => return (at, Err(Error::Huffman)),
         }
-        out.push(symbol as u8);
+        at += 1;
         bits <<= length;
         count -= length;
+    }
+}
+
+/// The symbol that the next bits begin with, and its length.
+fn one(window: u64) -> (u16, u32) {
+    let step = TABLES.steps[(window >> (64 - STEP_BITS)) as usize];
+    match step.count {
+        0 => long(window),
+        1 => (u16::from(step.symbols[0]), u32::from(step.bits)),
+        _ => (u16::from(step.symbols[0]), u32::from(LENGTHS[usize::from(step.symbols[0])])),
     }
 }
 
 #[cold]
 fn long(window: u64) -> (u16, u32) {
     let code = (window >> 32) as u32;
-    for length in 9..=LONGEST {
+    for length in STEP_BITS as usize + 1..=LONGEST {
         if u64::from(code) < TABLES.end[length] {
             let at = (code - TABLES.first[length]) >> (32 - length);
             let symbol = TABLES.symbols[usize::from(TABLES.start[length]) + at as usize];
@@ -169,6 +240,29 @@ mod tests {
             decode(&coded, &mut text).unwrap();
             assert_eq!(text, &all[from..]);
         }
+    }
+
+    #[test]
+    fn steps_are_what_single_codes_say() {
+        for (i, step) in TABLES.steps.iter().enumerate() {
+            let mut window = (i as u64) << (64 - STEP_BITS);
+            let mut bits = 0;
+            for symbol in &step.symbols[..usize::from(step.count)] {
+                let length = u32::from(LENGTHS[usize::from(*symbol)]);
+                assert_eq!(
+                    window >> (64 - length),
+                    u64::from(TABLES.codes[usize::from(*symbol)]),
+                    "{i:011b}"
+                );
+                window <<= length;
+                bits += length;
+            }
+            assert_eq!(bits, u32::from(step.bits), "{i:011b}");
+            assert!(bits <= STEP_BITS);
+        }
+        // `0` and `1` are 00000 and 00001.
+        let step = TABLES.steps[0b00000_00001_0];
+        assert_eq!((step.symbols, step.count), (*b"01", 2));
     }
 
     #[test]

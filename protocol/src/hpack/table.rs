@@ -102,13 +102,19 @@ struct Entry {
 pub(crate) struct Table {
     bytes: Vec<u8>,
     entries: VecDeque<Entry>,
+    /// Entries that were ever added.
+    added: u64,
     size: usize,
     max: usize,
 }
 
+/// One dynamic entry of a table, whatever is added and evicted after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryId(u64);
+
 impl Table {
     pub(crate) fn new(max: usize) -> Self {
-        Table { bytes: Vec::new(), entries: VecDeque::new(), size: 0, max }
+        Table { bytes: Vec::new(), entries: VecDeque::new(), added: 0, size: 0, max }
     }
 
     pub(crate) fn max(&self) -> usize {
@@ -154,7 +160,22 @@ impl Table {
             hash: hash(name, value),
             name_hash: hash(name, &[]),
         });
+        self.added += 1;
         self.size += size;
+    }
+
+    /// The entry with this index, if it is a dynamic one.
+    pub(crate) fn id(&self, index: usize) -> Option<EntryId> {
+        let newer = index.checked_sub(STATIC.len() + 1)?;
+        if newer < self.entries.len() { Some(EntryId(self.added - 1 - newer as u64)) } else { None }
+    }
+
+    /// The index of an entry if it is still there and has this name, and this value if one is given.
+    pub(crate) fn index_of(&self, id: EntryId, name: &[u8], value: Option<&[u8]>) -> Option<usize> {
+        let newer = (self.added - 1 - id.0) as usize;
+        let (its_name, its_value) = self.parts(self.entries.get(newer)?);
+        let same = its_name == name && value.is_none_or(|value| its_value == value);
+        same.then_some(STATIC.len() + 1 + newer)
     }
 
     /// Looks a field up among the dynamic entries.
@@ -222,6 +243,23 @@ mod tests {
         }
         assert_eq!(find_static(b":status", b"201"), Found::Name(8));
         assert_eq!(find_static(b"audit-id", b""), Found::Nothing);
+    }
+
+    #[test]
+    fn entries_keep_their_id() {
+        let mut table = Table::new(200);
+        table.insert(b"name", b"1");
+        let first = table.id(62).unwrap();
+        assert_eq!((table.id(61), table.id(63)), (None, None));
+        table.insert(b"name", b"2");
+        assert_eq!(table.index_of(first, b"name", Some(b"1")), Some(63));
+        assert_eq!(table.index_of(first, b"name", None), Some(63));
+        assert_eq!(table.index_of(first, b"name", Some(b"2")), None);
+        assert_eq!(table.index_of(first, b"other", None), None);
+        for _ in 0..10 {
+            table.insert(b"name", b"3");
+        }
+        assert_eq!(table.index_of(first, b"name", Some(b"1")), None, "evicted");
     }
 
     #[test]

@@ -71,6 +71,9 @@ pub fn negotiate(
     endpoint: Endpoint,
 ) -> Result<MediaType, NotAcceptable> {
     let accept = accept.and_then(|a| std::str::from_utf8(a).ok()).unwrap_or("");
+    if let Some(format) = plainly(accept, endpoint) {
+        return Ok(MediaType { format, pretty: is_pretty(query, user_agent), ..MediaType::default() });
+    }
     let routed =
         matches!(endpoint, Endpoint::Resource { .. } | Endpoint::ResourceWithoutTables | Endpoint::Plain);
     if routed && !router_accepts(accept) {
@@ -80,6 +83,22 @@ pub fn negotiate(
         .ok_or_else(NotAcceptable::by_negotiation)?;
     found.pretty = found.pretty || is_pretty(query, user_agent);
     Ok(found)
+}
+
+/// The format of the headers that clients in Go send with most requests: there is nothing in them to weigh.
+fn plainly(accept: &str, endpoint: Endpoint) -> Option<Format> {
+    match accept {
+        "application/json" => Some(Format::Json),
+        "application/vnd.kubernetes.protobuf"
+        | "application/vnd.kubernetes.protobuf,application/json"
+        | "application/vnd.kubernetes.protobuf, application/json"
+        | "application/vnd.kubernetes.protobuf, */*"
+            if endpoint != Endpoint::CustomResource =>
+        {
+            Some(Format::Protobuf)
+        }
+        _ => None,
+    }
 }
 
 /// What `/api` and `/apis` answer with: aggregated discovery where it is asked for, else `None` (plain discovery
@@ -253,5 +272,41 @@ impl<'h> Clause<'h> {
         }
         found.convert = Some(Convert::APIGroupDiscoveryList);
         Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_headers_come_to_what_weighing_comes_to() {
+        let endpoints = [
+            Endpoint::Resource { collection: true },
+            Endpoint::Resource { collection: false },
+            Endpoint::ResourceWithoutTables,
+            Endpoint::CustomResource,
+            Endpoint::Plain,
+            Endpoint::Handler,
+        ];
+        for accept in [
+            "application/json",
+            "application/vnd.kubernetes.protobuf",
+            "application/vnd.kubernetes.protobuf,application/json",
+            "application/vnd.kubernetes.protobuf, application/json",
+            "application/vnd.kubernetes.protobuf, */*",
+        ] {
+            for endpoint in endpoints {
+                let weighed = choose(accept, |clause, format| clause.options(format, endpoint));
+                let plain =
+                    plainly(accept, endpoint).map(|format| MediaType { format, ..MediaType::default() });
+                assert!(router_accepts(accept));
+                if endpoint != Endpoint::CustomResource || accept == "application/json" {
+                    assert_eq!(plain, weighed, "{accept} {endpoint:?}");
+                } else {
+                    assert_eq!(plain, None, "{accept}");
+                }
+            }
+        }
     }
 }
