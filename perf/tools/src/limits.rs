@@ -32,4 +32,4 @@ pub const SERVER_STOP: Duration = Duration::from_secs(15);
 pub const LOAD_SLACK: f64 = 240.0;
 
 /// Lines of a table of functions.
-pub const TOP: usize = 45;
+pub const TOP: usize = 60;

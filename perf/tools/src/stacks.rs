@@ -57,11 +57,11 @@ impl Stacks {
         })
     }
 
-    /// Weight by the innermost function.
-    fn own(&self) -> Vec<(Rc<str>, u64)> {
+    /// Weight by the innermost function that is not passed over.
+    fn own(&self, passed_over: fn(&str) -> bool) -> Vec<(Rc<str>, u64)> {
         let mut own: HashMap<Rc<str>, u64> = HashMap::new();
         for (stack, weight) in self.iter() {
-            if let Some(innermost) = stack.last() {
+            if let Some(innermost) = stack.iter().rev().find(|name| !passed_over(name)) {
                 *own.entry(innermost.clone()).or_default() += weight;
             }
         }
@@ -83,9 +83,14 @@ impl Stacks {
     /// The tables of functions, as text. `scale` is what a share of 1 is worth in `unit`.
     pub fn top(&self, scale: f64, unit: &str) -> String {
         let mut text = String::new();
-        for (title, functions) in [("Own", self.own()), ("With what they call", self.inclusive())] {
+        let tables = [
+            ("Own", self.own(|_| false)),
+            ("Own, with the standard library's, copies and allocations for them", self.own(is_common)),
+            ("With what they call", self.inclusive()),
+        ];
+        for (title, functions) in tables {
             let _ = writeln!(text, "## {title}\n\n   share {unit:>12}  function");
-            for (function, weight) in functions.iter().take(limits::TOP * 2) {
+            for (function, weight) in functions.iter().take(limits::TOP) {
                 let share = *weight as f64 / self.total.max(1) as f64;
                 let _ = writeln!(text, "{:7.2}% {:12.3}  {function}", share * 100.0, share * scale);
             }
@@ -93,6 +98,16 @@ impl Stacks {
         }
         text
     }
+}
+
+/// Functions that everything uses: what they cost says more beside who called them.
+fn is_common(name: &str) -> bool {
+    const COMMON: [&str; 12] = [
+        "core::", "alloc::", "std::", "core_arch::", "hashbrown::", "__mem", "mi_", "_mi_", "mimalloc::", "__rust",
+        "ringbolt::__rust", "memchr::",
+    ];
+    let name = name.trim_start_matches(['<', '&', '*']).trim_start_matches("mut ");
+    COMMON.iter().any(|begin| name.starts_with(begin))
 }
 
 fn sorted(weights: HashMap<Rc<str>, u64>) -> Vec<(Rc<str>, u64)> {
@@ -115,14 +130,15 @@ mod tests {
 
     #[test]
     fn own_and_inclusive_weights() {
-        let stacks = stacks(&[("core;a;b", 3), ("core;a", 1), ("core;a;b;a", 2)]);
+        let stacks = stacks(&[("core-0;a;b", 3), ("core-0;a", 1), ("core-0;a;b;a", 1), ("core-0;a;b;a;__memcpy", 1)]);
         let get =
             |of: Vec<(Rc<str>, u64)>, name: &str| of.iter().find(|(f, _)| &**f == name).map(|(_, w)| *w);
-        assert_eq!(get(stacks.own(), "a"), Some(3));
-        assert_eq!(get(stacks.own(), "b"), Some(3));
+        assert_eq!(get(stacks.own(|_| false), "a"), Some(2));
+        assert_eq!(get(stacks.own(is_common), "a"), Some(3));
+        assert_eq!(get(stacks.own(|_| false), "b"), Some(3));
         assert_eq!(get(stacks.inclusive(), "a"), Some(6));
         assert_eq!(get(stacks.inclusive(), "b"), Some(5));
-        assert_eq!(get(stacks.inclusive(), "core"), None);
+        assert_eq!(get(stacks.inclusive(), "core-0"), None);
         assert_eq!(stacks.total(), 6);
     }
 
