@@ -3,13 +3,7 @@
 //! Everything here is plain code on one thread: [`super::Embedded`] drives it from a queue, tests drive it step by
 //! step.
 
-use std::{
-    collections::VecDeque,
-    io,
-    sync::{Arc, OnceLock},
-    task::Waker,
-    time::Duration,
-};
+use std::{collections::VecDeque, io, sync::Arc, task::Waker, time::Duration};
 
 use super::{
     failure::Failure,
@@ -26,6 +20,7 @@ use super::{
 use crate::{
     api::{Action, Precondition, Write, WriteError},
     disk::{BLOCK, Disk},
+    encoding::Encoding,
     event_log::LogWriter,
     future::{WritePromise, WriteResult},
     limits,
@@ -223,7 +218,7 @@ impl Sequencer {
                     splice,
                     attributes,
                     expires,
-                    protobuf: OnceLock::new(),
+                    protobuf: Encoding::new(),
                 });
                 let name = &self.state.resources[write.resource.0 as usize].name;
                 Record::put(name, &object).encode(&mut self.batch.payload);
