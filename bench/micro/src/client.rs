@@ -85,11 +85,12 @@ impl Client {
         Client { connection, socket, wants, http2, keeps: false, kept: Vec::new(), credit: Vec::new() }
     }
 
-    /// Sends one request; the answer as text, frames and all.
+    /// Sends one request; the answer as text, frames and all. Of a watch it is what comes first.
     pub(crate) fn ask(&mut self, ask: &Ask<'_>) -> String {
         let mut bytes = Vec::new();
         self.encode(ask, &mut bytes);
         self.keeps = true;
+        self.kept.clear();
         self.exchange(&bytes);
         self.keeps = false;
         String::from_utf8_lossy(&self.kept).into_owned()
@@ -146,9 +147,13 @@ impl Client {
     /// Tasks and streams of the connection were woken; takes what they sent and says how much that was.
     pub(crate) fn woken(&mut self) -> usize {
         self.socket.taken = 0;
+        self.wake();
+        self.socket.taken
+    }
+
+    fn wake(&mut self) {
         self.wants = self.connection.woken(&mut self.socket);
         self.drain();
-        self.socket.taken
     }
 
     /// Gives back to the connection, in HTTP/2, what was taken last.
@@ -161,12 +166,17 @@ impl Client {
         }
     }
 
-    /// Sends bytes and takes all that comes back.
+    /// Sends bytes and takes all that comes back. Streams that let others go first are woken as the core would.
     fn exchange(&mut self, bytes: &[u8]) {
-        self.kept.clear();
         self.socket.taken = 0;
         self.wants = self.connection.received(bytes, &mut self.socket);
         self.drain();
+        for _ in 0..TURNS_MAX {
+            if self.wants.idle {
+                return;
+            }
+            self.wake();
+        }
     }
 
     fn drain(&mut self) {
@@ -184,6 +194,9 @@ impl Client {
         assert!(!self.wants.close, "the connection broke: {}", String::from_utf8_lossy(&self.kept));
     }
 }
+
+/// Turns on its core that an answer may take. A watch never ends, and has said by then what there is.
+const TURNS_MAX: usize = 200;
 
 /// What stands in a body of [`Client::repeat`] for a number.
 pub(crate) const NUMBER: &str = "999999";
