@@ -45,6 +45,8 @@ pub struct CoreState {
     pub min_request_timeout: Cell<Duration>,
     arenas: RefCell<Vec<Bump>>,
     scratch: RefCell<Vec<u8>>,
+    /// Seconds since the epoch, as they were read in this turn.
+    second: Cell<Option<i64>>,
     date: RefCell<HttpDate>,
     random: RefCell<Random>,
     spawner: Spawner,
@@ -109,6 +111,7 @@ impl CoreContext {
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             arenas: RefCell::default(),
             scratch: RefCell::default(),
+            second: Cell::new(None),
             date: RefCell::default(),
             random: RefCell::default(),
             spawner,
@@ -165,9 +168,20 @@ impl CoreState {
         Instant::now()
     }
 
-    /// Seconds since the epoch.
+    /// Seconds since the epoch. Read once a turn: a turn is over within milliseconds, and may answer a hundred requests
+    /// that each ask three times.
     pub fn unix_seconds(&self) -> i64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+        if let Some(second) = self.second.get() {
+            return second;
+        }
+        let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
+        self.second.set(Some(second));
+        second
+    }
+
+    /// The engine calls anew: time has passed.
+    pub fn begin_turn(&self) {
+        self.second.set(None);
     }
 
     /// The value of a `Date` header (29 bytes), written anew once a second.

@@ -199,7 +199,12 @@ impl Metrics {
 
     /// Requests within the chain on this core, as they are now.
     pub fn set_inflight(&self, core: usize, read_only: u32, mutating: u32) {
-        let (core, second) = (self.core(core), process::now_seconds());
+        self.set_inflight_at(process::now_seconds(), core, read_only, mutating);
+    }
+
+    /// The same, for who knows the second.
+    pub fn set_inflight_at(&self, second: u32, core: usize, read_only: u32, mutating: u32) {
+        let core = self.core(core);
         core.read_only_inflight.set(second, read_only);
         core.mutating_inflight.set(second, mutating);
     }

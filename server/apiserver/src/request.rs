@@ -22,10 +22,10 @@ use crate::{
 /// the first poll of a handler is copied by that handler. A filter that changes something hands a changed copy on.
 #[derive(Clone)]
 pub struct Request<'r> {
-    /// The head.
-    pub head: Head<'r>,
+    /// The head. Borrowed, as the next, so that a changed copy of the request is small.
+    pub head: &'r Head<'r>,
     /// What Kubernetes reads from method, path and query.
-    pub info: RequestInfo<'r>,
+    pub info: &'r RequestInfo<'r>,
     /// The whole body; empty where none was sent.
     pub body: Bytes,
     /// Who asks. The anonymous user until authentication has run.
@@ -63,6 +63,9 @@ pub struct RequestState {
     pub user: RefCell<Option<Arc<UserInfo>>>,
     /// See [`RequestState::is_admitted`].
     pub admitted: Cell<bool>,
+    /// When authentication was done, where the same run of the chain goes on to authorization: both are timed, and
+    /// one look at the clock is the end of the one and the beginning of the other.
+    pub authenticated: Cell<Option<Instant>>,
     /// When a 504 takes the place of an answer that is not there.
     pub deadline: Cell<Option<Instant>>,
     /// The share of a limit that it holds, given back with the answer.
@@ -85,6 +88,7 @@ impl RequestState {
         self.user.get_mut().take();
         self.admitted.set(false);
         self.deadline.set(None);
+        self.authenticated.set(None);
         self.release();
     }
 

@@ -37,7 +37,6 @@ impl Filter for Authentication {
         if let Some(user) = admitted {
             return next.serve(&Request { user: &user, ..request.clone() });
         }
-        let begun = Instant::now();
         let now = request.core.unix_seconds();
         let found = self.authenticators.authenticate(request.peer, &request.head, request.warnings, now);
         let result = match found {
@@ -45,7 +44,11 @@ impl Filter for Authentication {
             None => metrics::Authentication::Failure,
         };
         let name = found.as_ref().map(|user| user.name.as_str());
-        self.metrics.observe_authentication(request.core.index, result, name, begun.elapsed());
+        // It began when the head was there: what lies between is less than looking at the clock again.
+        let done = Instant::now();
+        request.state.authenticated.set(Some(done));
+        let took = done.saturating_duration_since(request.received);
+        self.metrics.observe_authentication(request.core.index, result, name, took);
         // Connections of unknown clients do not live on in HTTP/2, where one client can do too much on one of
         // them (CVE-2023-44487; gate UnauthenticatedHTTP2DOSMitigation, on).
         if request.head.version == Version::Http2 && found.as_ref().is_none_or(|user| user.is_anonymous()) {

@@ -30,7 +30,7 @@ impl Filter for Authorization {
         if request.state.is_admitted() {
             return next.serve(request);
         }
-        let begun = Instant::now();
+        let begun = request.state.authenticated.take().unwrap_or_else(Instant::now);
         let decision = self.authorizers.authorize(request.user, &request.info);
         let result = match decision {
             Decision::Allow => metrics::Authorization::Allowed,

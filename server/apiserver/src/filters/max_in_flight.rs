@@ -68,7 +68,8 @@ impl Filter for MaxInFlightLimit {
             }
             let counters = &request.core.counters;
             let (readonly, mutating) = (counters.readonly_inflight.get(), counters.mutating_inflight.get());
-            self.metrics.set_inflight(request.core.index, readonly, mutating);
+            let second = request.core.unix_seconds();
+            self.metrics.set_inflight_at(second as u32, request.core.index, readonly, mutating);
             *request.state.permit.borrow_mut() = permit;
         }
         next.serve(request)

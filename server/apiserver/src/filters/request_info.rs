@@ -18,7 +18,7 @@ impl Filter for WithRequestInfo {
             return Outcome::Ready(response_writers::plain_error(400, "400 Bad Request").closing());
         };
         match RequestInfo::with_scratch(head.method, path, head.query(), &mut name_scratch) {
-            Ok(info) => next.serve(&Request { info, ..request.clone() }),
+            Ok(info) => next.serve(&Request { info: &info, ..request.clone() }),
             Err(error) => {
                 let why = format!("failed to create RequestInfo: {error}");
                 Outcome::Ready(response_writers::internal_error(&request.head, &why))

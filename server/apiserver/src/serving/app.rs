@@ -156,26 +156,31 @@ impl App for ServerApp {
     }
 
     fn received(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>, bytes: &[u8]) {
+        self.site.core.begin_turn();
         let wants = conn.connection.received(bytes, &mut Queue(io.out()));
         self.settle(conn, io, wants);
     }
 
     fn eof(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>) {
+        self.site.core.begin_turn();
         let wants = conn.connection.eof(&mut Queue(io.out()));
         self.settle(conn, io, wants);
     }
 
     fn drained(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>) {
+        self.site.core.begin_turn();
         let wants = conn.connection.pump(&mut Queue(io.out()));
         self.settle(conn, io, wants);
     }
 
     fn woken(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>) {
+        self.site.core.begin_turn();
         let wants = conn.connection.woken(&mut Queue(io.out()));
         self.settle(conn, io, wants);
     }
 
     fn timer(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>, kind: TimerKind) {
+        self.site.core.begin_turn();
         let wants = match kind {
             TimerKind::HeaderRead => return io.close(),
             TimerKind::Idle => {
@@ -194,6 +199,7 @@ impl App for ServerApp {
     }
 
     fn drain(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>) {
+        self.site.core.begin_turn();
         self.site.draining.set(true);
         let wants = conn.connection.drain(&mut Queue(io.out()));
         self.settle(conn, io, wants);
@@ -202,6 +208,7 @@ impl App for ServerApp {
     fn closed(&mut self, _conn: Box<Conn>) {}
 
     fn core_woken(&mut self, core: &mut CoreIo<'_>) {
+        self.site.core.begin_turn();
         let hub = &self.site.core.hub;
         if hub.pump() {
             // More than one round's worth: connections get their turn in between.

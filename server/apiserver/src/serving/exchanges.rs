@@ -189,11 +189,12 @@ impl Exchanges {
     }
 
     /// Runs the chain on the spare state.
-    fn serve(&self, head: Head<'_>, body: Bytes, received: Instant) -> Outcome {
+    fn serve(&self, head: &Head<'_>, body: Bytes, received: Instant) -> Outcome {
         let state = &self.spare;
+        let info = RequestInfo::default();
         let request = Request {
             head,
-            info: RequestInfo::default(),
+            info: &info,
             body,
             user: &self.site.nobody,
             received,
@@ -215,7 +216,7 @@ impl Exchanges {
         body: Bytes,
         received: Instant,
     ) {
-        let outcome = self.serve(head, body, received);
+        let outcome = self.serve(&head, body, received);
         self.conclude(responder, stream, outcome);
     }
 
@@ -384,7 +385,7 @@ impl Handler for Exchanges {
             BodyLength::Unknown => (limits::BODY_FIRST_BYTES, None),
         };
         self.spare.body.set(BodyProgress::Awaited);
-        let outcome = self.serve(head, Bytes::new(), received);
+        let outcome = self.serve(&head, Bytes::new(), received);
         if self.spare.body.get() != BodyProgress::Wanted {
             return self.conclude(responder, stream, outcome);
         }

@@ -106,8 +106,8 @@ fn first_poll(site: &Site, job: &Job) -> Outcome {
     let user = UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() };
     let (state, peer, warnings) = (RequestState::default(), Peer::default(), RefCell::default());
     site.director.serve(&Request {
-        head,
-        info,
+        head: &head,
+        info: &info,
         body: job.body.clone(),
         user: &user,
         received: Instant::now(),

@@ -7,6 +7,8 @@ mod mode;
 
 use std::sync::Arc;
 
+use ringbolt_protocol::head::Head;
+
 use super::{Filter, Handler, chain::ChainConfig};
 use crate::{
     authorization::Authorizers,
@@ -43,8 +45,8 @@ impl Impersonation {
             Err(status) => return Outcome::Ready(nosniff(response_writers::error(&request.head, &status))),
         };
         let kept = headers::without(&request.head);
-        let mut behind = request.clone();
-        behind.head.headers = &kept;
+        let head = Head { headers: &kept, ..*request.head };
+        let behind = Request { head: &head, ..request.clone() };
         if request.state.is_admitted() {
             // Authentication already gave the user that was found when the head came.
             return next.serve(&behind);
