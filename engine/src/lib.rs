@@ -21,6 +21,8 @@ mod engine;
 mod error;
 mod io;
 pub mod limits;
+#[allow(unsafe_code, reason = "a call of the allocator")]
+mod memory;
 mod out;
 #[allow(unsafe_code, reason = "memory lent to the kernel")]
 mod ring;
@@ -37,6 +39,7 @@ pub use disk::{DirLock, DiskFile, LockError, RingDisk};
 pub use engine::{Engine, EngineHandle};
 pub use error::{StartError, StartStep};
 pub use io::{CoreIo, Io};
+pub use memory::give_back_memory;
 pub use out::OutQueue;
 pub use stats::Stats;
 pub use tls::{TlsCertificate, TlsConfig, TlsError, TlsSettings};

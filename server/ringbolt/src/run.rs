@@ -8,7 +8,9 @@ use ringbolt_apiserver::{
     server::{Config, NotFound, SecureServing},
 };
 use ringbolt_controlplane::registry::{self, Registry};
-use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsCertificate, TlsConfig, TlsSettings};
+use ringbolt_engine::{
+    DirLock, EngineConfig, RingDisk, TlsCertificate, TlsConfig, TlsSettings, give_back_memory,
+};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::embedded::{Embedded, EmbeddedOptions};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
@@ -69,6 +71,8 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     let running = prepared.start().map_err(|e| e.to_string())?;
     running.wait_for_hooks().map_err(|(hook, why)| format!("PostStartHook {hook:?} failed: {why}"))?;
     announce(&settings, &keys, begun)?;
+    // Of what reading the store took.
+    give_back_memory();
 
     if let Some(signal) = signals.forever().next() {
         tracing::info!(signal, "shutting down");
