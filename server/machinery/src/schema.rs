@@ -155,6 +155,13 @@ pub struct Struct {
     pub by_proto: Vec<u16>,
 }
 
+impl Field {
+    /// Whether a key is this field's name. Trees that were decoded by the Schema have its own text as key.
+    pub fn is_named(&self, key: &str) -> bool {
+        std::ptr::eq(self.name, key) || self.name == key
+    }
+}
+
 impl Struct {
     /// The field of a JSON name, with its index.
     pub fn field(&self, name: &str) -> Option<(usize, &Field)> {

@@ -232,13 +232,15 @@ fn program(agent: &[u8]) -> String {
 
 /// Gives an update that says nothing new the times of the entries that it is about, so that it changes nothing.
 pub(crate) fn keep_times<'a>(arena: &'a Bump, old: &Value<'a>, object: &mut Value<'a>) {
-    let list = |object: &Value<'a>| object.path(&["metadata", "managedFields"]).cloned();
-    let (Some(Value::List(was)), Some(Value::List(is))) = (list(old), list(object)) else { return };
+    let path = ["metadata", "managedFields"];
+    let (Some(Value::List(was)), Some(Value::List(is))) = (old.path(&path), object.path(&path)) else {
+        return;
+    };
     let same = |a: &Value<'_>, b: &Value<'_>| {
         let (Some(a), Some(b)) = (a.as_map(), b.as_map()) else { return false };
         equal_but(arena, a, b, &["time"])
     };
-    if was == is || was.len() != is.len() || !was.iter().zip(&is).all(|(a, b)| same(a, b)) {
+    if was == is || was.len() != is.len() || !was.iter().zip(is).all(|(a, b)| same(a, b)) {
         return;
     }
     let (Some(a), Some(b)) = (old.as_map(), object.as_map()) else { return };
@@ -247,7 +249,7 @@ pub(crate) fn keep_times<'a>(arena: &'a Bump, old: &Value<'a>, object: &mut Valu
     if equal_but(arena, a_meta, b_meta, &["managedFields", "resourceVersion"])
         && equal_but(arena, a, b, &["metadata", "kind", "apiVersion"])
     {
-        metadata::of(arena, object).insert("managedFields", Value::List(was));
+        metadata::of(arena, object).insert("managedFields", Value::List(was.clone()));
     }
 }
 

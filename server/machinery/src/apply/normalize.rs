@@ -52,7 +52,7 @@ fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>
     let mut fits = true;
     for field in &of.fields {
         match map.entry_at(at) {
-            Some((key, value)) if key == field.name => {
+            Some((key, value)) if field.is_named(key) => {
                 fits &= !left_out(schema, field, value);
                 at += 1;
             }
@@ -77,7 +77,7 @@ fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>
     // Every entry is a field now, in order.
     let mut fields = of.fields.iter();
     for (name, slot) in map.iter_mut() {
-        let field = fields.find(|field| field.name == name);
+        let field = fields.find(|field| field.is_named(name));
         if let (Some(field), Value::Map(_) | Value::List(_)) = (field, &*slot) {
             value(arena, schema, field.ty, slot);
         }

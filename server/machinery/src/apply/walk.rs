@@ -20,19 +20,19 @@ impl<'v> Cursor<'v> {
         let mut next = 0;
         if let Some(map) = map {
             for field in &of.fields {
-                next += usize::from(map.entry_at(next).is_some_and(|(key, _)| key == field.name));
+                next += usize::from(map.entry_at(next).is_some_and(|(key, _)| field.is_named(key)));
             }
         }
         Cursor { map, next: 0, ordered: map.is_none_or(|map| map.len() == next) }
     }
 
-    fn take(&mut self, name: &str) -> Option<&'v Value<'v>> {
+    fn take(&mut self, field: &Field) -> Option<&'v Value<'v>> {
         let map = self.map?;
         if !self.ordered {
-            return map.get(name);
+            return map.get(field.name);
         }
         match map.entry_at(self.next) {
-            Some((key, value)) if key == name => {
+            Some((key, value)) if field.is_named(key) => {
                 self.next += 1;
                 Some(value)
             }
@@ -50,7 +50,7 @@ pub(crate) fn zip_struct<'v>(
 ) {
     let (mut a, mut b) = (Cursor::new(of, a), Cursor::new(of, b));
     for field in &of.fields {
-        let (a, b) = (a.take(field.name), b.take(field.name));
+        let (a, b) = (a.take(field), b.take(field));
         if a.is_some() || b.is_some() {
             see(field, a, b);
         }

@@ -76,7 +76,7 @@ pub(crate) fn for_each_value<'v, 'a>(
     // A map as decoded has its entries in field order: one walk over both.
     let mut next = 0;
     for field in &of.fields {
-        if map.entry_at(next).is_some_and(|(key, _)| key == field.name) {
+        if map.entry_at(next).is_some_and(|(key, _)| field.is_named(key)) {
             next += 1;
         }
     }
@@ -84,7 +84,7 @@ pub(crate) fn for_each_value<'v, 'a>(
         next = 0;
         for field in &of.fields {
             match map.entry_at(next) {
-                Some((key, value)) if key == field.name => {
+                Some((key, value)) if field.is_named(key) => {
                     next += 1;
                     emit(field, Some(value));
                 }

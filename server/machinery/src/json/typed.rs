@@ -127,6 +127,19 @@ pub(crate) fn find_field(of: &Struct, name: &str, hint: &mut usize) -> Option<us
     Some(of.by_name[at] as usize)
 }
 
+/// The field of a name in a stored object, whose members stand in field order: `next` is the first that may come.
+fn find_next(of: &Struct, name: &str, next: &mut usize) -> Option<usize> {
+    match of.fields.get(*next..)?.iter().position(|field| field.name == name) {
+        Some(ahead) => {
+            let index = *next + ahead;
+            *next = index + 1;
+            Some(index)
+        }
+        // Written before its field moved.
+        None => of.field(name).map(|(index, _)| index),
+    }
+}
+
 impl<'a, 's> Typed<'a, 's> {
     fn new(arena: &'a Bump, schema: &'s Schema, reader: Reader<'a>, mode: Mode, trusted: bool) -> Self {
         let strict = (mode == Mode::Strict).then(Collector::default);
@@ -240,7 +253,8 @@ impl<'a, 's> Typed<'a, 's> {
         let mut first = true;
         while let Some(name) = self.base.reader.key(self.base.arena, first)? {
             first = false;
-            let Some(index) = find_field(of, name, &mut hint) else {
+            let find = if self.trusted { find_next } else { find_field };
+            let Some(index) = find(of, name, &mut hint) else {
                 if let Some(strict) = &mut self.base.strict {
                     strict.add(StrictKind::Unknown, path.field(name));
                 }
