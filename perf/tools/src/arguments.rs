@@ -18,6 +18,11 @@ pub struct Arguments {
 pub enum Command {
     /// Name the scenarios.
     List,
+    /// Measure what the machine gives: copies, AES-GCM, loopback, a flush.
+    Machine {
+        /// Where the flush is measured.
+        folder: Option<PathBuf>,
+    },
     /// Profile one; `perf/profile SCENARIO` is short for it.
     Run(Run),
 }

@@ -10,6 +10,7 @@ mod flame;
 mod ledger;
 mod limits;
 mod load;
+mod machine;
 mod meter;
 mod metrics;
 mod perf;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             print!("{}", scenario::list());
             Ok(())
         }
+        Command::Machine { folder } => machine::run(folder.as_deref()),
         Command::Run(run) => profile::run(&run),
     };
     match result {

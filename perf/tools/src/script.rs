@@ -57,14 +57,14 @@ pub fn parse(text: &[u8]) -> Vec<Sample> {
     samples
 }
 
-/// `comm tid event: recorded`. The name of a thread may have spaces; the number behind it ends it.
+/// `comm tid event: recorded`. The name of a thread may have spaces and numbers; the number before the event ends it.
 fn header(line: &str) -> Option<Sample> {
     let mut at = 0;
     for word in line.split_inclusive(' ') {
-        let number = word.trim();
-        if at > 0 && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
-            let rest = line[at + word.len()..].trim();
-            let (event, recorded) = rest.split_once(": ").unwrap_or((rest.trim_end_matches(':'), ""));
+        let (number, rest) = (word.trim(), line[at + word.len()..].trim());
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        if at > 0 && is_number && rest.split(' ').next().is_some_and(|event| event.contains(':')) {
+            let (event, recorded) = rest.split_once(": ").unwrap_or((rest, ""));
             return Some(Sample {
                 thread: line[..at].trim().to_owned(),
                 event: event.trim_end_matches(':').to_owned(),

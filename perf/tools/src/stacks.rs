@@ -103,8 +103,18 @@ impl Stacks {
 /// Functions that everything uses: what they cost says more beside who called them.
 fn is_common(name: &str) -> bool {
     const COMMON: [&str; 12] = [
-        "core::", "alloc::", "std::", "core_arch::", "hashbrown::", "__mem", "mi_", "_mi_", "mimalloc::", "__rust",
-        "ringbolt::__rust", "memchr::",
+        "core::",
+        "alloc::",
+        "std::",
+        "core_arch::",
+        "hashbrown::",
+        "__mem",
+        "mi_",
+        "_mi_",
+        "mimalloc::",
+        "__rust",
+        "ringbolt::__rust",
+        "memchr::",
     ];
     let name = name.trim_start_matches(['<', '&', '*']).trim_start_matches("mut ");
     COMMON.iter().any(|begin| name.starts_with(begin))
@@ -130,7 +140,8 @@ mod tests {
 
     #[test]
     fn own_and_inclusive_weights() {
-        let stacks = stacks(&[("core-0;a;b", 3), ("core-0;a", 1), ("core-0;a;b;a", 1), ("core-0;a;b;a;__memcpy", 1)]);
+        let stacks =
+            stacks(&[("core-0;a;b", 3), ("core-0;a", 1), ("core-0;a;b;a", 1), ("core-0;a;b;a;__memcpy", 1)]);
         let get =
             |of: Vec<(Rc<str>, u64)>, name: &str| of.iter().find(|(f, _)| &**f == name).map(|(_, w)| *w);
         assert_eq!(get(stacks.own(|_| false), "a"), Some(2));
