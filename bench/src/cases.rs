@@ -85,12 +85,13 @@ pub trait Work {
 /// All cases, in the order they run within their stages; `large` pods are in the large store.
 #[must_use]
 pub fn all(large: usize) -> Vec<Case> {
+    // Of the large store, memory at rest comes before anything is asked of it.
     [
         get::cases(),
+        large::cases(large),
         lists::cases(large),
         writes::cases(),
         watches::cases(),
-        large::cases(large),
         alone::cases(),
         store::cases(),
     ]

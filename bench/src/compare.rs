@@ -39,7 +39,7 @@ use crate::{
     error::{Context as _, Result},
 };
 
-/// Runs the comparison. The exit code is a failure if nothing could be measured, or if requests failed.
+/// Runs the comparison. The exit code is a failure if a case was left out; requests that failed are part of results.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     if args.list {
         for case in cases::all(args.large()) {

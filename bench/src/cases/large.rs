@@ -15,6 +15,7 @@ use crate::{
     },
     error::{Context as _, Result},
     result::{Measurement, Shape, Side},
+    summary::thousands,
 };
 
 /// All pods.
@@ -93,9 +94,9 @@ fn resident(bench: &Bench, case: &Case, side: Side, server: &Server) -> Result<M
 
 /// All cases of 10,000 pods but for the selections.
 pub(super) fn cases(large: usize) -> Vec<Case> {
-    let case = |name: &str, about: &str, connections: u32, objects: u64, runs_max: u32, work: Large| Case {
+    let case = |name: &str, about: String, connections: u32, objects: u64, runs_max: u32, work: Large| Case {
         name: name.to_owned(),
-        about: about.to_owned(),
+        about,
         stage: Stage::Large,
         shape: Shape {
             connections,
@@ -113,11 +114,12 @@ pub(super) fn cases(large: usize) -> Vec<Case> {
         work: Box::new(work),
     };
     let all = large as u64;
+    let pods = thousands(all);
     vec![
         // Once a server is filled: filling it anew for each run would take longer than everything else.
         case(
             "pods-resident",
-            "memory of a server that holds 10,000 pods of 4 KiB and is asked nothing",
+            format!("memory of a server that holds {pods} pods of 4 KiB and is asked nothing"),
             0,
             all,
             1,
@@ -125,7 +127,9 @@ pub(super) fn cases(large: usize) -> Vec<Case> {
         ),
         case(
             "list-paged",
-            "LIST of 10,000 pods by pages of 500 with continue tokens; 4 walkers, an operation is a page",
+            format!(
+                "LIST of {pods} pods by pages of 500 with continue tokens; 4 walkers, an operation is a page"
+            ),
             WALKERS,
             PAGE,
             u32::MAX,
@@ -133,7 +137,7 @@ pub(super) fn cases(large: usize) -> Vec<Case> {
         ),
         case(
             "pods-parallel-lists",
-            "20 LISTs of 10,000 pods as JSON, 10 at the same time: peak memory",
+            format!("20 LISTs of {pods} pods as JSON, 10 at the same time: peak memory"),
             PARALLEL,
             all,
             u32::MAX,

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     objects::NAMESPACE,
     result::{Shape, Side},
+    summary::thousands,
 };
 
 /// Pods of the small store.
@@ -31,19 +32,20 @@ pub(super) fn cases(large: usize) -> Vec<Case> {
         }
     }
     for (name, query, about) in [
-        (
-            "list-label-selector",
-            "labelSelector=app%3Dapp-17",
-            "LIST over all namespaces with a label selector that takes 100 of 10,000 pods",
-        ),
+        ("list-label-selector", "labelSelector=app%3Dapp-17", "a label selector"),
         (
             "list-node-selector",
             "fieldSelector=spec.nodeName%3Dnode-17",
-            "LIST over all namespaces with fieldSelector spec.nodeName that takes about 100 of 10,000 pods, as kubelets do",
+            "fieldSelector spec.nodeName, as kubelets have it",
         ),
     ] {
         let path = format!("{everywhere}?resourceVersion=0&{query}");
-        all.push(case(name, about, Stage::Large, path, JSON, selected(name, large)));
+        let taken = selected(name, large);
+        let of = thousands(large as u64);
+        let about = format!(
+            "LIST over all namespaces with {about}, that takes {taken} of {of} pods, resourceVersion=0"
+        );
+        all.push(case(name, &about, Stage::Large, path, JSON, taken));
     }
     all
 }

@@ -90,7 +90,10 @@ fn told(outcome: LoadOutcome, keep: &[&str]) -> Told {
         extra: outcome
             .extra
             .into_iter()
-            .filter(|(name, _)| keep.contains(&name.as_str()))
+            // A percentile of nothing is told as 0.
+            .filter(|(name, value)| {
+                keep.contains(&name.as_str()) && !(name.ends_with("_us") && *value == 0.0)
+            })
             .collect::<BTreeMap<_, _>>(),
     }
 }
