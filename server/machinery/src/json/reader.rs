@@ -138,17 +138,15 @@ impl<'a> Reader<'a> {
         self.at += 1;
         let start = self.at;
         let bytes = self.text.as_bytes();
-        loop {
-            self.at = plain_end(bytes, self.at);
-            match bytes.get(self.at) {
-                Some(b'"') => {
-                    let text = &self.text[start..self.at];
-                    self.at += 1;
-                    return Ok(text);
-                }
-                Some(b'\\') => return self.unescape(arena, start),
-                _ => return Err(Malformed),
+        self.at = plain_end(bytes, start);
+        match bytes.get(self.at) {
+            Some(b'"') => {
+                let text = &self.text[start..self.at];
+                self.at += 1;
+                Ok(text)
             }
+            Some(b'\\') => self.unescape(arena, start),
+            _ => Err(Malformed),
         }
     }
 
