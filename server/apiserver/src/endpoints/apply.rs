@@ -121,7 +121,7 @@ impl ApplyPatch {
 fn plain_json<'a>(arena: &'a Bump, bytes: &Bytes) -> Option<Value<'a>> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     // Escapes, spaces other than blanks, and characters beyond ASCII are where the two differ.
-    let plain = |byte: u8| (byte >= b' ') & (byte < 0x7f) & (byte != b'\\');
+    let plain = |byte: u8| matches!(byte, b' '..0x7f) & (byte != b'\\');
     if bytes.first() != Some(&b'{')
         || bytes.len() > YAML_SURE_BYTES
         || !bytes.iter().fold(true, |all, byte| all & plain(*byte))
@@ -150,8 +150,9 @@ fn is_plain(value: &Value<'_>, depth: usize) -> bool {
         Value::Float(_) | Value::Raw(_) => false,
         Value::List(list) => depth > 0 && list.iter().all(|item| is_plain(item, depth - 1)),
         Value::Map(map) => {
-            let fits = |(key, item): (&str, &Value<'_>)| // In YAML a key of this name stands for a merge.
-                key != "<<" && key.len() <= YAML_SURE_KEY && is_plain(item, depth - 1);
+            // In YAML a key of that name stands for a merge.
+            let key_fits = |key: &str| key != "<<" && key.len() <= YAML_SURE_KEY;
+            let fits = |(key, item): (&str, &Value<'_>)| key_fits(key) && is_plain(item, depth - 1);
             depth > 0 && map.iter().all(fits)
         }
     }
