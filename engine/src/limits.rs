@@ -42,11 +42,17 @@ pub const OUTPUT_CORE_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// An output chunk that a small answer or a frame header takes.
 pub(crate) const CHUNK_SMALL_BYTES: usize = 1024;
 
+/// An output chunk that a single object or event takes, which most are smaller than.
+pub(crate) const CHUNK_MIDDLE_BYTES: usize = 4 * 1024;
+
 /// An output chunk that further bytes take; it holds one full TLS record.
 pub(crate) const CHUNK_LARGE_BYTES: usize = TLS_RECORD_PLAIN_BYTES + TLS_RECORD_OVERHEAD_BYTES;
 
 /// Free small chunks a core keeps: 256 KiB.
 pub(crate) const CHUNK_SMALL_FREE_MAX: usize = 256;
+
+/// Free middle chunks a core keeps: 1 MiB.
+pub(crate) const CHUNK_MIDDLE_FREE_MAX: usize = 256;
 
 /// Free large chunks a core keeps: 1 MiB.
 pub(crate) const CHUNK_LARGE_FREE_MAX: usize = 64;
@@ -131,6 +137,6 @@ pub(crate) const DISK_BOUNCE_BYTES: usize = 1024 * 1024;
 
 const _: () = assert!(OUTPUT_LOW_BYTES < OUTPUT_HIGH_BYTES);
 const _: () = assert!(RECEIVE_BUFFERS.is_power_of_two(), "the kernel's buffer ring has 2^n entries");
-const _: () = assert!(CHUNK_SMALL_BYTES < CHUNK_LARGE_BYTES);
+const _: () = assert!(CHUNK_SMALL_BYTES < CHUNK_MIDDLE_BYTES && CHUNK_MIDDLE_BYTES < CHUNK_LARGE_BYTES);
 const _: () = assert!(TLS_INCOMING_BYTES_MAX > 2 * TLS_RECORD_WIRE_BYTES);
 const _: () = assert!(OUTPUT_HIGH_BYTES < OUTPUT_CORE_BYTES_MAX);

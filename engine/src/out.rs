@@ -74,9 +74,8 @@ impl OutQueue {
                 }
                 tail => {
                     // A second chunk in a row is large: whoever filled one will fill more.
-                    let large = bytes.len() > limits::CHUNK_SMALL_BYTES
-                        || matches!(tail, Some(Segment::Chunk { .. }));
-                    match self.pool.take(large) {
+                    let second = matches!(tail, Some(Segment::Chunk { .. }));
+                    match self.pool.take(if second { limits::CHUNK_LARGE_BYTES } else { bytes.len() }) {
                         Some(chunk) => self.segments.push_back(Segment::Chunk { bytes: chunk, from: 0 }),
                         None => self.overflowed = true,
                     }
@@ -222,8 +221,8 @@ impl Wire {
         let fits = matches!(self.segments.back(),
             Some(Segment::Chunk { bytes, .. }) if bytes.capacity() - bytes.len() >= room);
         if !fits {
-            let large = room > limits::CHUNK_SMALL_BYTES || !self.segments.is_empty();
-            self.segments.push_back(Segment::Chunk { bytes: pool.take(large)?, from: 0 });
+            let size = if self.segments.is_empty() { room } else { limits::CHUNK_LARGE_BYTES };
+            self.segments.push_back(Segment::Chunk { bytes: pool.take(size)?, from: 0 });
         }
         match self.segments.back_mut() {
             Some(Segment::Chunk { bytes, .. }) => Some(bytes),
