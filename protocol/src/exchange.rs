@@ -59,6 +59,11 @@ pub trait Responder {
     fn start(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])]);
     /// Queues a part of a started response. Empty parts are skipped.
     fn send(&mut self, stream: StreamId, part: Bytes);
+    /// The same for a part that many streams send. A small one is copied to where it leaves from, which counts no
+    /// references.
+    fn send_copy(&mut self, stream: StreamId, part: &Bytes) {
+        self.send(stream, part.clone());
+    }
     /// Ends a started response.
     fn finish(&mut self, stream: StreamId);
     /// Breaks a started response off, so that the client sees it is not whole (RST_STREAM, or close).

@@ -19,6 +19,10 @@ pub const BUFFER_KEPT_MAX: usize = 4 << 10;
 /// costs about what counting a reference and one more iovec entry do.
 pub const COPY_MAX: usize = 1 << 10;
 
+/// The same for a part that many streams send (an event of a watch) and that can leave at once: no reference to it is
+/// counted then, and no piece of output of its own kept. Counting down waits for the stores of the copy before it.
+pub const COPY_AT_ONCE_MAX: usize = 4 << 10;
+
 // ---- HTTP/1.1 ----
 
 /// Go allows the head this many bytes beyond the limit, the size of its read buffer.
@@ -76,6 +80,12 @@ pub const H2_DATA_FRAME_MAX: usize = 64 << 10;
 /// Bytes of the control queue (acknowledgements, RST_STREAM, WINDOW_UPDATE; response heads not counted) while the
 /// peer does not read: 4096 frames of the smallest kind. Beyond it ENHANCE_YOUR_CALM.
 pub const H2_CONTROL_BYTES_MAX: usize = 52 << 10;
+
+/// Parts of bodies in the control queue: an event of 1 KiB for each of a hundred streams.
+pub const H2_PARTS_BYTES_MAX: usize = 128 << 10;
+
+/// Parts of bodies in the control queue are gathered in pieces of this size, that of a TLS record.
+pub const H2_PIECE_BYTES: usize = 16 << 10;
 
 /// What may be missing of a request body, as announced, for it to be taken in and dropped once the response is out.
 /// It comes without a WINDOW_UPDATE, so a client that means it has sent it.

@@ -47,6 +47,16 @@ impl Outbox {
         }
     }
 
+    /// Appends copies that are one piece, and are handed on as one where nothing else waits.
+    pub(crate) fn push_all(&mut self, parts: [&[u8]; 3]) {
+        let length = parts.iter().map(|part| part.len()).sum();
+        if self.len > 0 || length <= COPY_MAX {
+            return parts.iter().for_each(|part| self.push(part));
+        }
+        self.len = length;
+        self.pieces.push_back(Piece::Shared(Bytes::from(parts.concat())));
+    }
+
     /// Appends a part of a body.
     pub(crate) fn push_body(&mut self, part: Bytes) {
         if part.len() <= COPY_MAX {

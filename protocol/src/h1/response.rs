@@ -8,7 +8,7 @@ use super::parse::{Expect, Framing, Refusal};
 use super::reason::reason;
 use crate::exchange::{Output, Responder, StreamId};
 use crate::head::{BodyLength, Version};
-use crate::limits::{BUFFER_KEPT_MAX, DISCARD_BYTES_MAX};
+use crate::limits::{BUFFER_KEPT_MAX, COPY_AT_ONCE_MAX, DISCARD_BYTES_MAX};
 
 /// How far the response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,6 +320,15 @@ impl Responder for Exchange {
                 self.outbox.push(b"\r\n");
             }
         }
+    }
+
+    fn send_copy(&mut self, stream: StreamId, part: &Bytes) {
+        let chunked = self.response == Response::Open(Transfer::Chunked);
+        if !chunked || !self.current(stream) || part.is_empty() || part.len() > COPY_AT_ONCE_MAX {
+            return self.send(stream, part.clone());
+        }
+        let mut line = [0; 18];
+        self.outbox.push_all([chunk_line(part.len() as u64, &mut line), part, b"\r\n"]);
     }
 
     fn finish(&mut self, stream: StreamId) {

@@ -5,9 +5,7 @@ use super::frame::{Code, Fault, HEADER_LEN, Header, PREFACE, flag, kind};
 use super::stream::Response;
 use crate::exchange::{Handler, Output, Progress, Responder, StreamId};
 use crate::hpack::{Decoder, Fields};
-use crate::limits::{
-    BUFFER_KEPT_MAX, H2_CONTROL_BYTES_MAX, H2_MAX_CONCURRENT_STREAMS, H2_MAX_FRAME_SIZE, HEAD_BYTES_MAX,
-};
+use crate::limits::{BUFFER_KEPT_MAX, H2_MAX_CONCURRENT_STREAMS, H2_MAX_FRAME_SIZE, HEAD_BYTES_MAX};
 
 /// What the next bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +262,7 @@ impl crate::exchange::Connection for Connection {
 
     fn wants_bytes(&self) -> bool {
         // Heads of responses pile up in the control queue where a peer asks and does not read.
-        !self.core.dead && self.core.control_len() < H2_CONTROL_BYTES_MAX
+        !self.core.dead && !self.core.is_behind()
     }
 
     fn has_buffered(&self) -> bool {

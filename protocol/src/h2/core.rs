@@ -2,20 +2,24 @@
 //! of the streams.
 //!
 //! HPACK makes the order of heads on the wire the order in which they were encoded. So heads go into the control
-//! queue as they are made, and that queue leaves before any DATA. It holds acknowledgements and resets too.
+//! queue as they are made, and that queue leaves before any DATA. It holds acknowledgements and resets too, and small
+//! parts of bodies that can leave at once: events of watches, which many streams send.
 
 use std::collections::VecDeque;
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 
 use super::budget::Budget;
-use super::frame::{Code, FRAME_SIZE_MIN, Fault, Header, WINDOW_DEFAULT, WINDOW_MAX, flag, kind, setting};
+use super::frame::{
+    Code, FRAME_SIZE_MIN, Fault, HEADER_LEN, Header, WINDOW_DEFAULT, WINDOW_MAX, flag, kind, setting,
+};
 use super::stream::{Response, Stream, Streams};
 use crate::exchange::Output;
 use crate::hpack::Encoder;
 use crate::limits::{
-    BUFFER_KEPT_MAX, COPY_MAX, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX, H2_DISCARD_BYTES_MAX,
-    H2_MAX_FRAME_SIZE, H2_STREAM_WINDOW, HEAD_BYTES_MAX, HPACK_ENCODER_TABLE_SIZE, h2_connection_window,
+    BUFFER_KEPT_MAX, COPY_AT_ONCE_MAX, COPY_MAX, H2_CONTROL_BYTES_MAX, H2_DATA_FRAME_MAX,
+    H2_DISCARD_BYTES_MAX, H2_MAX_FRAME_SIZE, H2_PARTS_BYTES_MAX, H2_PIECE_BYTES, H2_STREAM_WINDOW,
+    HEAD_BYTES_MAX, HPACK_ENCODER_TABLE_SIZE, h2_connection_window,
 };
 
 /// The sending side and what both sides share.
@@ -26,6 +30,15 @@ pub(crate) struct Core {
     pub(super) encoder: Encoder,
     pub(super) control: Vec<u8>,
     control_sent: usize,
+    /// What of the control queue stands before `control`: pieces that are handed on as they are.
+    full: VecDeque<Bytes>,
+    full_bytes: usize,
+    /// `control` is handed on as it is too, for it holds parts of bodies.
+    hand_over: bool,
+    /// Of the control queue, what are parts of bodies, since it last ran empty.
+    parts: usize,
+    /// So many bytes of parts may still go to the control queue: what the output had room for when it was last filled.
+    parts_room: usize,
     /// Of the control queue, what is no response head, since it last ran empty.
     control_frames: usize,
     /// All control bytes that ever left, and that were ever queued.
@@ -59,6 +72,11 @@ impl Core {
             encoder: Encoder::new(),
             control: Vec::new(),
             control_sent: 0,
+            full: VecDeque::new(),
+            full_bytes: 0,
+            hand_over: false,
+            parts: 0,
+            parts_room: 0,
             control_frames: 0,
             drained: 0,
             enqueued: 0,
@@ -113,7 +131,12 @@ impl Core {
 
     /// Bytes in the control queue.
     pub(crate) fn control_len(&self) -> usize {
-        self.control.len() - self.control_sent
+        self.full_bytes + self.control.len() - self.control_sent
+    }
+
+    /// Whether so much waits that is no body that nothing more should be read.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.control_len().saturating_sub(self.parts) >= H2_CONTROL_BYTES_MAX
     }
 
     pub(crate) fn goaway(&mut self, code: Code) {
@@ -135,6 +158,8 @@ impl Core {
     pub(crate) fn drop_control(&mut self) {
         self.control.clear();
         self.control_sent = 0;
+        self.full.clear();
+        (self.full_bytes, self.parts, self.hand_over) = (0, 0, false);
     }
 
     /// Ends a stream with RST_STREAM; it need not be open.
@@ -233,6 +258,12 @@ impl Core {
 
     /// Moves queued bytes to `out`; says whether more would go with more room.
     pub(crate) fn drain<O: Output>(&mut self, out: &mut O, room: usize) -> bool {
+        let more = self.drain_all(out, room);
+        self.parts_room = room.saturating_sub(out.queued()).min(H2_PARTS_BYTES_MAX);
+        more
+    }
+
+    fn drain_all<O: Output>(&mut self, out: &mut O, room: usize) -> bool {
         let mut blocked = 0;
         loop {
             if self.drain_control(out, room) {
@@ -258,10 +289,24 @@ impl Core {
     }
 
     fn drain_control<O: Output>(&mut self, out: &mut O, room: usize) -> bool {
-        let waiting = self.control.len() - self.control_sent;
-        if waiting == 0 {
+        if self.control_len() == 0 {
             return false;
         }
+        if self.hand_over {
+            self.hand_on();
+        }
+        while let Some(piece) = self.full.front_mut() {
+            let moved = piece.len().min(room.saturating_sub(out.queued()));
+            self.drained += moved as u64;
+            self.full_bytes -= moved;
+            if moved < piece.len() {
+                out.put_shared(piece.split_to(moved));
+                return true;
+            }
+            out.put_shared(std::mem::take(piece));
+            self.full.pop_front();
+        }
+        let waiting = self.control.len() - self.control_sent;
         let moved = waiting.min(room.saturating_sub(out.queued()));
         out.put(&self.control[self.control_sent..self.control_sent + moved]);
         self.control_sent += moved;
@@ -271,8 +316,49 @@ impl Core {
         }
         self.control.clear();
         self.control.shrink_to(BUFFER_KEPT_MAX);
-        (self.control_sent, self.control_frames) = (0, 0);
+        (self.control_sent, self.control_frames, self.parts) = (0, 0, 0);
         false
+    }
+
+    /// Makes what is in `control` a piece that is handed on as it is.
+    fn hand_on(&mut self) {
+        self.hand_over = false;
+        let mut piece = Bytes::from(std::mem::take(&mut self.control));
+        piece.advance(std::mem::take(&mut self.control_sent));
+        self.full_bytes += piece.len();
+        self.full.push_back(piece);
+    }
+
+    /// Queues a part as a frame that leaves with the control queue, if it may leave at once. Says whether it did.
+    pub(super) fn send_at_once(&mut self, slot: usize, part: &[u8]) -> bool {
+        let stream = self.streams.slot(slot);
+        let whole = HEADER_LEN + part.len();
+        let window = stream.send_window.min(self.send_window);
+        if stream.queued > 0 || part.len() > COPY_AT_ONCE_MAX.min(self.max_frame) || whole > self.parts_room {
+            return false;
+        }
+        if window < part.len() as i64 {
+            return false;
+        }
+        stream.send_window -= part.len() as i64;
+        self.send_window -= part.len() as i64;
+        self.budget.useful();
+        let header = Header { length: part.len(), kind: kind::DATA, flags: 0, stream: stream.id };
+        if self.control.capacity() - self.control.len() < whole {
+            if self.control.len() + whole > H2_PIECE_BYTES {
+                self.hand_on();
+            }
+            // One frame takes what it needs. Where a second one comes, more are to be expected.
+            let wanted = if self.control.is_empty() && self.full.is_empty() { whole } else { H2_PIECE_BYTES };
+            self.control.reserve_exact(wanted.max(self.control.len() + whole) - self.control.len());
+        }
+        self.control.extend_from_slice(&header.bytes());
+        self.control.extend_from_slice(part);
+        self.hand_over = true;
+        self.parts += whole;
+        self.parts_room -= whole;
+        self.enqueued += whole as u64;
+        true
     }
 
     /// One frame of one stream.

@@ -120,6 +120,17 @@ impl Responder for Core {
         enter(state, slot, &mut self.round);
     }
 
+    fn send_copy(&mut self, stream: StreamId, part: &Bytes) {
+        let Some(slot) = self.streams.find(stream.0) else { return };
+        let state = self.streams.slot(slot);
+        if state.response != Response::Open || state.bodyless || part.is_empty() {
+            return;
+        }
+        if !self.send_at_once(slot, part) {
+            self.send(stream, part.clone());
+        }
+    }
+
     fn finish(&mut self, stream: StreamId) {
         let Some(slot) = self.streams.find(stream.0) else { return };
         let state = self.streams.slot(slot);

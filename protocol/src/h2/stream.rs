@@ -1,6 +1,6 @@
 //! The streams of a connection, in slots that are used again with their buffers.
 
-use std::collections::VecDeque;
+use std::{cell::Cell, collections::VecDeque};
 
 use bytes::Bytes;
 
@@ -56,6 +56,9 @@ pub(crate) struct Streams {
     max: usize,
     /// The stream in each slot, 0 in a free one. Apart from the slots, since this is what is searched.
     ids: Vec<u32>,
+    /// The slot found last: calls for one stream come in a row, and streams that were opened in a row and are told of
+    /// the same thing come in the order of their slots.
+    found: Cell<usize>,
     slots: Vec<Stream>,
     free: Vec<u32>,
     /// The streams this side reset lately, and those that ended otherwise.
@@ -70,8 +73,10 @@ impl Streams {
     pub(crate) fn new(max: u32) -> Self {
         Streams {
             max: max as usize,
-            ids: Vec::new(),
-            slots: Vec::new(),
+            // One stream is what many connections have, and a slot is large.
+            ids: Vec::with_capacity(1),
+            found: Cell::new(0),
+            slots: Vec::with_capacity(1),
             free: Vec::new(),
             reset: VecDeque::new(),
             ended: VecDeque::new(),
@@ -100,7 +105,18 @@ impl Streams {
 
     /// The slot of a stream.
     pub(crate) fn find(&self, id: u32) -> Option<usize> {
-        self.ids.iter().position(|other| *other == id).filter(|_| id != 0)
+        if id == 0 {
+            return None;
+        }
+        // Where it was last, and the one behind; then everywhere.
+        let last = self.found.get();
+        let near = self.ids.get(last..).unwrap_or_default().iter().take(2).position(|other| *other == id);
+        let slot = match near {
+            Some(distance) => last + distance,
+            None => self.ids.iter().position(|other| *other == id)?,
+        };
+        self.found.set(slot);
+        Some(slot)
     }
 
     pub(crate) fn get(&self, id: u32) -> Option<&Stream> {

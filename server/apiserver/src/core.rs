@@ -13,6 +13,7 @@ use bumpalo::Bump;
 use ringbolt_storage::{hub::Hub, storage::Storage};
 
 use crate::{
+    endpoints::event_frames::EventFrames,
     limits,
     serving::{
         clock::HttpDate,
@@ -43,6 +44,11 @@ pub struct CoreState {
     pub counters: Counters,
     /// `--min-request-timeout`: what a watch without a timeout lives at least.
     pub min_request_timeout: Cell<Duration>,
+    /// The time as it was when a request came or a timer ran out on this core, whichever was last. What waits for a
+    /// time looks at this rather than at the clock: its timer sets it.
+    pub turn: Cell<Instant>,
+    /// Events as they went out, for the next watcher that wants them so.
+    pub(crate) frames: EventFrames,
     arenas: RefCell<Vec<Bump>>,
     scratch: RefCell<Vec<u8>>,
     /// Seconds since the epoch, as they were read in this turn.
@@ -109,6 +115,8 @@ impl CoreContext {
             hub,
             counters: Counters::default(),
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
+            turn: Cell::new(Instant::now()),
+            frames: EventFrames::default(),
             arenas: RefCell::default(),
             scratch: RefCell::default(),
             second: Cell::new(None),

@@ -68,6 +68,14 @@ pub const RESOURCE_SERIES: usize = 1024;
 pub const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
 /// How often a watch that takes bookmarks gets one (the watch cache's `bookmarkFrequency`).
 pub const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// Events whose bytes a core keeps for the next watcher, a power of two. Watchers of one core are told of an event
+/// within the same few turns, and one turn hands on no more events than these places hold in two forms each.
+pub const EVENT_FRAMES_KEPT: usize = 512;
+/// Bytes of all of them. Most objects are a few KiB; above it all are forgotten and made anew.
+pub const EVENT_FRAMES_BYTES: usize = 4 << 20;
+/// An event up to this size is put together in one piece, which each watcher's output copies; a larger one goes by
+/// reference to the stored object. One TLS record.
+pub const EVENT_FRAME_WHOLE_BYTES: usize = 16 << 10;
 /// How often an eviction tries again when the pod was changed meanwhile (`EvictionsRetry`).
 pub const EVICTION_ATTEMPTS: usize = 20;
 /// Pods a budget may wait for whose end its controller has not confirmed (`MaxDisruptedPodSize`).

@@ -75,11 +75,23 @@ pub enum StreamState {
     Abort,
 }
 
+/// Where the parts of a body go.
+pub trait PartSink {
+    /// A part.
+    fn put(&mut self, part: Bytes);
+    /// A part that other streams send as well.
+    fn put_copy(&mut self, part: &Bytes);
+}
+
 /// A body that comes in parts over time: a watch, or a long list. Lives on one core.
 pub trait StreamSource {
     /// Hands out parts until nothing is ready or about `room` bytes went out. Registers `waker` before it
     /// answers [`StreamState::Pending`].
     fn poll(&mut self, waker: &Waker, room: usize, part: &mut dyn FnMut(Bytes)) -> StreamState;
+    /// The same towards a sink that also takes what many streams send without a reference to it.
+    fn poll_into(&mut self, waker: &Waker, room: usize, sink: &mut dyn PartSink) -> StreamState {
+        self.poll(waker, room, &mut |part| sink.put(part))
+    }
     /// A watch ends in good order when the server drains; a list goes on to its end.
     fn is_watch(&self) -> bool;
     /// When the stream ends by itself (`timeoutSeconds`); polled again then.

@@ -11,6 +11,7 @@ mod create;
 mod delete;
 mod delete_collection;
 mod delete_options;
+pub(crate) mod event_frames;
 mod eviction;
 mod get;
 mod guaranteed_update;

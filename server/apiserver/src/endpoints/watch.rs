@@ -17,6 +17,7 @@ use ringbolt_storage::{
 
 use super::{
     answer::{self, Answer},
+    event_frames::{Frame, FrameKey},
     list::parse_options,
     render::{ENVELOPE_TAIL, Form, Render, error_event, event_type},
     resource::ResourceStore,
@@ -26,8 +27,11 @@ use super::{
 use crate::{
     limits::BOOKMARK_INTERVAL,
     request::Request,
-    response::{Outcome, Response, StreamSource, StreamState},
+    response::{Outcome, PartSink, Response, StreamSource, StreamState},
 };
+
+/// What ends an event in JSON.
+static EVENT_TAIL: &[u8] = b"}\n";
 
 /// Handles a WATCH.
 pub(crate) fn watch(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
@@ -151,66 +155,84 @@ impl WatchSource {
         Ok(source)
     }
 
-    /// What an event means for this watch: its kind here, and the text of its object.
-    fn judge(&self, event: &Event) -> Option<(EventKind, Bytes)> {
-        let now = event.kind != EventKind::Deleted && self.selection.matches(&event.object);
-        let before = event.previous.as_ref().is_some_and(|p| self.selection.matches(p));
+    /// What an event means for this watch.
+    fn judge(&self, event: &Event) -> Option<EventKind> {
+        let alive = event.kind != EventKind::Deleted;
+        // Namespace and name are the subscription's scope already.
+        let (now, before) = if self.selection.is_plain() {
+            (alive, event.previous.is_some())
+        } else {
+            let before = event.previous.as_ref().is_some_and(|p| self.selection.matches(p));
+            (alive && self.selection.matches(&event.object), before)
+        };
         match (now, before) {
-            (true, false) => Some((EventKind::Added, event.object.json.clone())),
-            (true, true) => Some((EventKind::Modified, event.object.json.clone())),
-            (false, true) if event.kind == EventKind::Deleted => {
-                Some((EventKind::Deleted, event.object.json.clone()))
-            }
-            // It left the selection: the last state that was in it, with the version of the change.
-            (false, true) => {
-                let previous = event.previous.as_ref()?;
-                Some((EventKind::Deleted, write::at_version(previous, event.revision)))
-            }
+            (true, false) => Some(EventKind::Added),
+            (true, true) => Some(EventKind::Modified),
+            (false, true) => Some(EventKind::Deleted),
             (false, false) => None,
         }
     }
 
-    fn send(
+    /// Sends an event if this watch wants it. Answers the bytes sent.
+    fn take_event(&mut self, event: &Event, sink: &mut dyn PartSink) -> Result<usize, Status> {
+        if event.revision <= self.after {
+            return Ok(0);
+        }
+        self.judge(event).map_or(Ok(0), |kind| self.send_event(kind, event, sink))
+    }
+
+    /// Sends an event, from what this core has made already where another watcher wanted the same.
+    fn send_event(
         &mut self,
         kind: EventKind,
-        json: &Bytes,
-        object: Option<&Object>,
-        part: &mut dyn FnMut(Bytes),
-    ) -> Result<(), Status> {
+        event: &Event,
+        sink: &mut dyn PartSink,
+    ) -> Result<usize, Status> {
+        let core = &self.answer.core;
+        let (form, format) = (self.answer.form, self.answer.media.format);
+        let second = if matches!(form, Form::Table(_)) { core.unix_seconds() } else { 0 };
+        let key = FrameKey { store: &self.store, form, format, kind, revision: event.revision, second };
+        let make = || match (kind, event.kind, &event.previous) {
+            // It left the selection: the last state that was in it, with the version of the change.
+            (EventKind::Deleted, EventKind::Added | EventKind::Modified, Some(previous)) => {
+                self.frame(kind, &write::at_version(previous, event.revision), None)
+            }
+            _ => self.frame(kind, &event.object.json, Some(&event.object)),
+        };
+        let length = core.frames.send(&key, make, sink)?;
+        self.drop_headers();
+        Ok(length)
+    }
+
+    /// The bytes of an event.
+    fn frame(&self, kind: EventKind, json: &Bytes, object: Option<&Object>) -> Result<Frame, Status> {
         let render = self.render();
         if self.answer.media.format == Format::Protobuf {
             let message = render.protobuf(json, object)?;
-            let head = render.envelope_head(message.len());
-            let mut frame = Vec::with_capacity(head.len() + 32);
-            protobuf::watch_event_head(
-                event_type(kind),
-                head.len() + message.len() + ENVELOPE_TAIL.len(),
-                &mut frame,
-            );
-            frame.extend_from_slice(&head);
-            part(Bytes::from(frame));
-            part(message);
-            part(Bytes::from_static(ENVELOPE_TAIL));
-            return Ok(());
+            let envelope = render.envelope_head(message.len());
+            let length = envelope.len() + message.len() + ENVELOPE_TAIL.len();
+            let mut head = Vec::with_capacity(envelope.len() + 32);
+            protobuf::watch_event_head(event_type(kind), length, &mut head);
+            head.extend_from_slice(&envelope);
+            return Ok(Frame::of([Bytes::from(head), message, Bytes::from_static(ENVELOPE_TAIL)]));
         }
         let (text, tail) = render.json(json)?;
-        part(render.event_head(kind));
-        part(text);
-        part(tail);
-        part(Bytes::from_static(b"}\n"));
-        self.drop_headers();
-        Ok(())
+        let tail = match tail.is_empty() {
+            true => Bytes::from_static(EVENT_TAIL),
+            false => Bytes::from([&tail, EVENT_TAIL].concat()),
+        };
+        Ok(Frame::of([render.event_head(kind), text, tail]))
     }
 
     fn send_bookmark(
         &mut self,
         revision: u64,
         initial_end: bool,
-        part: &mut dyn FnMut(Bytes),
+        sink: &mut dyn PartSink,
     ) -> Result<(), Status> {
         self.bookmarked = revision;
         self.next_bookmark = self.answer.core.now() + BOOKMARK_INTERVAL;
-        part(self.render().bookmark(self.answer.media.format, revision, initial_end)?);
+        sink.put(self.render().bookmark(self.answer.media.format, revision, initial_end)?);
         self.drop_headers();
         Ok(())
     }
@@ -226,53 +248,54 @@ impl WatchSource {
         Render { core: &self.answer.core, store: &self.store, form: self.answer.form }
     }
 
-    fn send_error(&self, status: &Status, part: &mut dyn FnMut(Bytes)) {
-        part(Bytes::from(error_event(self.answer.media.format, status)));
+    fn send_error(&self, status: &Status, sink: &mut dyn PartSink) {
+        sink.put(Bytes::from(error_event(self.answer.media.format, status)));
     }
 
     fn advance(
         &mut self,
         waker: &Waker,
         room: usize,
-        part: &mut dyn FnMut(Bytes),
+        sink: &mut dyn PartSink,
     ) -> Result<StreamState, Status> {
-        let mut sent = 0;
-        let mut counted = |bytes: Bytes| {
-            sent += bytes.len();
-            part(bytes);
-            sent
-        };
         let mut used = 0;
         while let Some(object) = self.initial.next() {
-            self.send(EventKind::Added, &object.json.clone(), Some(&object), &mut |b| used = counted(b))?;
+            let frame = self.frame(EventKind::Added, &object.json, Some(&object))?;
+            frame.send(sink);
+            self.drop_headers();
+            used += frame.len();
             if used >= room {
                 return Ok(StreamState::Full);
             }
         }
         if let Some(revision) = self.initial_end.take() {
-            self.send_bookmark(revision, true, &mut |b| used = counted(b))?;
+            self.send_bookmark(revision, true, sink)?;
         }
         if let Some(status) = self.error.take() {
             return Err(status);
         }
-        let now = self.answer.core.now();
+        let now = self.answer.core.turn.get();
         if self.subscription.is_none() || now >= self.deadline {
             return Ok(StreamState::End);
         }
         if let Some(subscription) = &self.subscription {
             subscription.set_waker(waker);
         }
-        while let Some(event) = self.subscription.as_ref().and_then(Subscription::next) {
-            if event.revision <= self.after {
-                continue;
-            }
-            if let Some((kind, json)) = self.judge(&event) {
-                let whole = kind != EventKind::Deleted || event.kind == EventKind::Deleted;
-                self.send(kind, &json, whole.then_some(&event.object), &mut |b| used = counted(b))?;
+        // Taken out while its events are lent: sending one needs all of the rest.
+        let Some(subscription) = self.subscription.take() else { return Ok(StreamState::End) };
+        let full = loop {
+            match subscription.read(|event| self.take_event(event, sink)) {
+                None => break Ok(false),
+                Some(Ok(length)) => used += length,
+                Some(Err(status)) => break Err(status),
             }
             if used >= room {
-                return Ok(StreamState::Full);
+                break Ok(true);
             }
+        };
+        self.subscription = Some(subscription);
+        if full? {
+            return Ok(StreamState::Full);
         }
         let Some(subscription) = &self.subscription else { return Ok(StreamState::End) };
         if subscription.is_cut() {
@@ -281,7 +304,7 @@ impl WatchSource {
         let position = subscription.position();
         if self.bookmarks && now >= self.next_bookmark {
             if position > self.bookmarked {
-                self.send_bookmark(position, false, &mut |b| used = counted(b))?;
+                self.send_bookmark(position, false, sink)?;
             } else {
                 self.next_bookmark = now + BOOKMARK_INTERVAL;
             }
@@ -292,10 +315,14 @@ impl WatchSource {
 
 impl StreamSource for WatchSource {
     fn poll(&mut self, waker: &Waker, room: usize, part: &mut dyn FnMut(Bytes)) -> StreamState {
-        match self.advance(waker, room, part) {
+        self.poll_into(waker, room, &mut Owned(part))
+    }
+
+    fn poll_into(&mut self, waker: &Waker, room: usize, sink: &mut dyn PartSink) -> StreamState {
+        match self.advance(waker, room, sink) {
             Ok(state) => state,
             Err(status) => {
-                self.send_error(&status, part);
+                self.send_error(&status, sink);
                 self.subscription = None;
                 StreamState::End
             }
@@ -312,5 +339,17 @@ impl StreamSource for WatchSource {
 
     fn next_tick(&self) -> Option<Instant> {
         self.bookmarks.then_some(self.next_bookmark)
+    }
+}
+
+/// A sink that is handed references of its own.
+struct Owned<'p>(&'p mut dyn FnMut(Bytes));
+
+impl PartSink for Owned<'_> {
+    fn put(&mut self, part: Bytes) {
+        (self.0)(part);
+    }
+    fn put_copy(&mut self, part: &Bytes) {
+        (self.0)(part.clone());
     }
 }

@@ -33,7 +33,7 @@ use crate::{
     filters::{panic_recovery, timeout},
     limits,
     request::{BodyProgress, Request, RequestState},
-    response::{Outcome, Response, StreamSource, StreamState},
+    response::{Outcome, PartSink, Response, StreamSource, StreamState},
     response_writers,
 };
 
@@ -47,6 +47,10 @@ pub struct Exchanges {
     wakes: Wakes,
     /// A sender waits for upload memory.
     stalled: bool,
+    /// Some stream may have more than there was room for.
+    some_full: bool,
+    /// No slot is due before this. It may be early, since it stays when slots go; it is right again after it has come.
+    next_due: Option<Instant>,
     /// Heads so far.
     requests: u64,
 }
@@ -82,6 +86,24 @@ struct Upload {
     dropped: Option<usize>,
 }
 
+/// The parts of one stream's body.
+struct Parts<'r> {
+    responder: &'r mut dyn Responder,
+    stream: StreamId,
+    sent: bool,
+}
+
+impl PartSink for Parts<'_> {
+    fn put(&mut self, part: Bytes) {
+        self.sent |= !part.is_empty();
+        self.responder.send(self.stream, part);
+    }
+    fn put_copy(&mut self, part: &Bytes) {
+        self.sent |= !part.is_empty();
+        self.responder.send_copy(self.stream, part);
+    }
+}
+
 impl Exchanges {
     /// No requests yet. `target` is what wakes the connection; without one nothing is ever woken (tests).
     pub fn new(site: Rc<Site>, peer: Peer, target: Option<(CoreHandle, ConnId)>) -> Self {
@@ -90,10 +112,13 @@ impl Exchanges {
             site,
             peer,
             target,
-            slots: Slab::new(),
+            // One request at a time is what many connections have, and a slot is large.
+            slots: Slab::with_capacity(1),
             spare: RequestState::default(),
             wakes,
             stalled: false,
+            some_full: false,
+            next_due: None,
             requests: 0,
         }
     }
@@ -127,15 +152,18 @@ impl Exchanges {
         if woken.is_empty() {
             return;
         }
-        self.each_slot(|this, slot| {
-            if woken.contains(slot) {
-                this.poll(responder, slot, false);
+        woken.each(self.slots.capacity(), |slot| {
+            if self.slots.contains(slot) {
+                self.poll(responder, slot, false);
             }
         });
     }
 
     /// Lets streams go on that had no room. Answers whether any sent something.
     pub fn refill(&mut self, responder: &mut dyn Responder) -> bool {
+        if !mem::take(&mut self.some_full) {
+            return false;
+        }
         let mut sent = false;
         self.each_slot(|this, slot| {
             if matches!(this.slots[slot].phase, Phase::Stream { full: true, .. }) {
@@ -145,17 +173,26 @@ impl Exchanges {
         sent
     }
 
-    /// The next time [`Exchanges::expire`] has something to do.
+    /// The next time [`Exchanges::expire`] has something to do, or an earlier one.
     pub fn next_due(&self) -> Option<Instant> {
-        self.slots.iter().filter_map(|(_, slot)| slot.due).min()
+        self.next_due
+    }
+
+    /// Something is to be done by then, too.
+    fn note_due(&mut self, due: Option<Instant>) {
+        self.next_due = [self.next_due, due].into_iter().flatten().min();
     }
 
     /// Does what is due.
     pub fn expire(&mut self, responder: &mut dyn Responder, now: Instant) {
+        self.site.core.turn.set(now);
+        self.next_due = None;
         self.each_slot(|this, slot| {
             if this.slots[slot].due.is_some_and(|due| due <= now) {
                 this.due(responder, slot, now);
             }
+            let due = this.slots.get(slot).and_then(|slot| slot.due);
+            this.note_due(due);
         });
     }
 
@@ -232,6 +269,7 @@ impl Exchanges {
                 let state = mem::take(&mut self.spare);
                 let due = state.deadline.get();
                 let slot = self.slots.insert(Slot { stream, state, phase: Phase::Task(task), due });
+                self.note_due(due);
                 self.poll(responder, slot, false);
             }
             Outcome::Stream(response, source) => {
@@ -262,7 +300,7 @@ impl Exchanges {
         match phase {
             Phase::Upload(_) => false,
             Phase::Task(task) => {
-                let mut context = Context::from_waker(&waker);
+                let mut context = Context::from_waker(waker);
                 let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut context)));
                 let response = match polled {
                     Ok(Poll::Pending) => return false,
@@ -281,18 +319,18 @@ impl Exchanges {
                 // Half of it at least, so that parts do not become tiny.
                 if room < limits::STREAM_QUEUE_BYTES / 2 && !even_without_room {
                     *full = true;
+                    self.some_full = true;
                     return false;
                 }
-                let mut sent = false;
-                let polled = catch_unwind(AssertUnwindSafe(|| {
-                    source.poll(&waker, room, &mut |part| {
-                        sent |= !part.is_empty();
-                        responder.send(stream, part);
-                    })
-                }));
+                let mut parts = Parts { responder: &mut *responder, stream, sent: false };
+                let polled = catch_unwind(AssertUnwindSafe(|| source.poll_into(waker, room, &mut parts)));
+                let sent = parts.sent;
                 match polled {
                     Ok(StreamState::Pending) => *full = false,
-                    Ok(StreamState::Full) => *full = true,
+                    Ok(StreamState::Full) => {
+                        *full = true;
+                        self.some_full = true;
+                    }
                     Ok(StreamState::End) => {
                         responder.finish(stream);
                         self.slots.remove(index);
@@ -309,6 +347,8 @@ impl Exchanges {
                 }
                 let limit = if source.is_watch() { None } else { state.deadline.get() };
                 *due = [source.deadline(), source.next_tick(), limit].into_iter().flatten().min();
+                let due = *due;
+                self.note_due(due);
                 sent
             }
         }
@@ -377,6 +417,7 @@ impl Exchanges {
 impl Handler for Exchanges {
     fn request(&mut self, responder: &mut dyn Responder, stream: StreamId, head: Head<'_>) {
         let received = Instant::now();
+        self.site.core.turn.set(received);
         self.requests += 1;
         let (length, dropped) = match head.body {
             BodyLength::None => return self.run(responder, stream, head, Bytes::new(), received),
@@ -399,11 +440,13 @@ impl Handler for Exchanges {
             owed: 0,
             dropped,
         };
+        let due = received.checked_add(self.site.request_timeout);
+        self.note_due(due);
         self.slots.insert(Slot {
             stream,
             state: mem::take(&mut self.spare),
             phase: Phase::Upload(Box::new(upload)),
-            due: received.checked_add(self.site.request_timeout),
+            due,
         });
     }
 

@@ -8,3 +8,4 @@ mod no_allocation;
 mod rig;
 mod tables;
 mod waiting;
+mod watching;

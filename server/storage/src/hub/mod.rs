@@ -98,7 +98,7 @@ struct State {
     index: Index,
     shared: SharedEvents,
     /// Members to wake once the state is not borrowed any more; kept to reuse its memory.
-    to_wake: Vec<Waker>,
+    to_wake: Vec<usize>,
     matches: Vec<usize>,
     next_expiry_check: Duration,
     cut: u64,
@@ -204,15 +204,22 @@ impl Hub {
             cut: state.cut,
         }
     }
-    /// Wakers run with the state free: they may come back to the hub.
+    /// Wakers run with the state free: they may come back to the hub. They are taken out and put back rather than
+    /// cloned, which would count a reference up and down with every event of every watcher.
     fn wake(&self) {
-        let mut wakers = std::mem::take(&mut self.0.borrow_mut().to_wake);
-        for waker in wakers.drain(..) {
-            waker.wake();
+        let mut ids = std::mem::take(&mut self.0.borrow_mut().to_wake);
+        for id in ids.drain(..) {
+            let Some(waker) = self.0.borrow_mut().waker_of(id).and_then(Option::take) else { continue };
+            waker.wake_by_ref();
+            if let Some(place) = self.0.borrow_mut().waker_of(id)
+                && place.is_none()
+            {
+                *place = Some(waker);
+            }
         }
         let mut state = self.0.borrow_mut();
         if state.to_wake.is_empty() {
-            state.to_wake = wakers;
+            state.to_wake = ids;
         }
     }
 }
@@ -257,7 +264,7 @@ impl State {
     fn deliver(&mut self, id: usize, number: u64, revision: u64, event_bytes: usize) {
         let limits = self.limits;
         let member = self.members.get_mut(id).and_then(Option::as_mut);
-        let Some(Member { phase: Phase::Live { from, queue, bytes }, waker, armed, .. }) = member else {
+        let Some(Member { phase: Phase::Live { from, queue, bytes }, armed, .. }) = member else {
             self.shared.release(number);
             return;
         };
@@ -270,7 +277,7 @@ impl State {
         if *bytes > limits.subscription_bytes || queue.len() > limits.subscription_events {
             self.cut(id);
         } else if std::mem::take(armed) {
-            self.to_wake.extend(waker.clone());
+            self.to_wake.push(id);
         }
     }
     fn cut(&mut self, id: usize) {
@@ -278,12 +285,15 @@ impl State {
         let Some(Some(member)) = self.members.get_mut(id) else { return };
         let phase = std::mem::replace(&mut member.phase, Phase::Cut { position });
         member.armed = false;
-        self.to_wake.extend(member.waker.take());
+        self.to_wake.push(id);
         if let Phase::Live { queue, .. } = phase {
             self.index.remove(&member.scope, id);
             queue.into_iter().for_each(|number| self.shared.release(number));
         }
         self.cut += 1;
+    }
+    fn waker_of(&mut self, id: usize) -> Option<&mut Option<Waker>> {
+        self.members.get_mut(id)?.as_mut().map(|member| &mut member.waker)
     }
     fn leave(&mut self, id: usize) {
         let Some(member) = self.members.get_mut(id).and_then(Option::take) else { return };

@@ -35,11 +35,9 @@ impl SharedEvents {
         self.slots.push_back(Slot { event: Some(event), revision, bytes, queues, since });
         self.first + self.slots.len() as u64 - 1
     }
-    /// One queue gives the event to its reader.
-    pub(super) fn take(&mut self, number: u64) -> Option<Arc<Event>> {
-        let event = self.slot(number)?.event.clone();
-        self.release(number);
-        event
+    /// An event that some queue holds.
+    pub(super) fn event(&self, number: u64) -> Option<&Arc<Event>> {
+        self.slot(number)?.event.as_ref()
     }
     /// One queue holds the event no longer.
     pub(super) fn release(&mut self, number: u64) {

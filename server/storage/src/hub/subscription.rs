@@ -18,9 +18,13 @@ impl Subscription {
     /// The next event; `None` when none is there now (register a waker and come again) or when it
     /// [was cut](Subscription::is_cut).
     pub fn next(&self) -> Option<Arc<Event>> {
+        self.read(Arc::clone)
+    }
+    /// Lends the next event, which counts no reference to it. `read` must not come back to the hub.
+    pub fn read<R>(&self, read: impl FnOnce(&Arc<Event>) -> R) -> Option<R> {
         let state = &mut *self.hub.0.borrow_mut();
         match state.catch_up(self.id, limits::CATCH_UP_EVENTS_MAX) {
-            CaughtUp::Event(event) => return Some(event),
+            CaughtUp::Event(event) => return Some(read(&event)),
             // Others have their turn first: a waker that is set now wakes at once.
             CaughtUp::More => return None,
             CaughtUp::Live => {}
@@ -30,7 +34,9 @@ impl Subscription {
         let Phase::Live { queue, bytes, .. } = &mut member.phase else { return None };
         let number = queue.pop_front()?;
         *bytes -= shared.event_bytes(number);
-        shared.take(number)
+        let result = shared.event(number).map(read);
+        shared.release(number);
+        result
     }
     /// Whom to wake when there is an event, or when it is cut. Holds until the next wake.
     pub fn set_waker(&self, waker: &Waker) {
