@@ -6,6 +6,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use ringbolt_bench::{compare, error::Error, load, report, store};
 
+/// As the server has it: the store is measured in this program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Benchmarks of Ringbolt.
 #[derive(Parser)]
 #[command(name = "ringbolt-bench", version)]

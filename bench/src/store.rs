@@ -1,17 +1,21 @@
-//! `ringbolt-bench store`: the embedded store alone, without a server: durable writes a second with many in flight.
+//! `ringbolt-bench store`: the embedded store alone, on the disk that the server uses: durable writes a second, in
+//! groups.
+
+#[path = "../../server/ringbolt/src/disk.rs"]
+#[allow(unreachable_pub, unused_imports, reason = "a part of the program, which is no library")]
+mod disk;
 
 use std::{
-    collections::VecDeque,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use clap::Args;
+use ringbolt_engine::RingDisk;
 use ringbolt_storage::{
     api::{Action, Precondition, Write},
     embedded::{Embedded, EmbeddedOptions},
-    file_disk::FileDisk,
     future::WriteFuture,
     object::{Attributes, EncodedObject, Inspect, ResourceId},
     storage::Storage as _,
@@ -29,13 +33,13 @@ pub struct StoreArgs {
     /// Seconds of writes.
     #[arg(long, default_value_t = 5.0)]
     pub seconds: f64,
-    /// Writes in flight.
-    #[arg(long, default_value_t = 2048)]
-    pub in_flight: usize,
-    /// Objects that are written in turn, so that a fast disk does not fill the memory.
-    #[arg(long, default_value_t = 10_000)]
-    pub objects: usize,
+    /// Writes of a group: they are submitted at once and waited for.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    pub group: u32,
 }
+
+/// Groups whose objects are written in turn, so that a fast disk does not fill the memory.
+const GROUPS: usize = 4;
 
 /// What the store did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -71,38 +75,41 @@ fn write(number: usize, revision: Option<u64>, padding: &str) -> Write {
     }
 }
 
+/// Opens the store of a folder.
+fn open(folder: &Path) -> Result<Arc<Embedded>> {
+    let disk =
+        RingDisk::open_folder(folder).map_err(|why| Error::new(format!("{}: {why}", folder.display())))?;
+    let options = EmbeddedOptions::new(vec!["configmaps".into()], None, Arc::new(NoInspect));
+    Embedded::open(options, Box::new(disk::JournalDisk(disk)))
+        .map_err(|why| Error::new(format!("the store: {why}")))
+}
+
 /// Writes for the time that is asked for.
 pub fn run(args: &StoreArgs) -> Result<StoreOutcome> {
-    let options = EmbeddedOptions::new(vec!["configmaps".into()], None, Arc::new(NoInspect));
-    let disk = FileDisk::open(args.folder.clone()).context(args.folder.display())?;
-    let store =
-        Embedded::open(options, Box::new(disk)).map_err(|why| Error::new(format!("the store: {why}")))?;
-    let padding = "x".repeat(960);
-    let since = Instant::now();
+    let store = open(&args.folder)?;
     let length = Duration::try_from_secs_f64(args.seconds).context("--seconds")?;
-    let mut waiting: VecDeque<(usize, WriteFuture)> = VecDeque::with_capacity(args.in_flight);
-    // An object is written again when its last write is done: there are more objects than writes in flight.
-    let mut revisions: Vec<Option<u64>> = vec![None; args.objects.max(args.in_flight + 1)];
+    let group = args.group as usize;
+    let padding = "x".repeat(960);
+    let mut revisions: Vec<Option<u64>> = vec![None; GROUPS * group];
     let mut operations = 0;
-    let mut wait = |number: usize, future: WriteFuture, revisions: &mut [Option<u64>]| -> Result<()> {
-        let object = future.wait().map_err(|why| Error::new(format!("a write: {why:?}")))?;
-        revisions[number] = Some(object.revision);
-        operations += 1;
-        Ok(())
-    };
-    for number in (0..revisions.len()).cycle() {
-        if waiting.len() >= args.in_flight
-            && let Some((first, future)) = waiting.pop_front()
-        {
-            wait(first, future, &mut revisions)?;
-            if since.elapsed() >= length {
-                break;
-            }
+    let since = Instant::now();
+    for first in (0..revisions.len()).step_by(group).cycle() {
+        let waiting: Vec<(usize, WriteFuture)> = (first..first + group)
+            .map(|number| (number, store.submit(write(number, revisions[number], &padding))))
+            .collect();
+        // The last one is answered last: the others are there when it is.
+        for (number, future) in waiting.into_iter().rev() {
+            let object = future.wait().map_err(|why| Error::new(format!("a write: {why:?}")))?;
+            revisions[number] = Some(object.revision);
+            operations += 1;
         }
-        waiting.push_back((number, store.submit(write(number, revisions[number], &padding))));
+        if since.elapsed() >= length {
+            break;
+        }
     }
-    waiting.into_iter().try_for_each(|(number, future)| wait(number, future, &mut revisions))?;
-    Ok(StoreOutcome { operations, seconds: since.elapsed().as_secs_f64() })
+    let seconds = since.elapsed().as_secs_f64();
+    store.close();
+    Ok(StoreOutcome { operations, seconds })
 }
 
 #[cfg(test)]
@@ -112,13 +119,13 @@ mod tests {
     #[test]
     fn writes_are_counted_and_on_disk() {
         let folder = tempfile::tempdir().unwrap();
-        let args = StoreArgs { folder: folder.path().to_owned(), seconds: 0.05, in_flight: 16, objects: 10 };
+        let args = StoreArgs { folder: folder.path().to_owned(), seconds: 0.02, group: 16 };
+        let empty = open(folder.path()).unwrap();
+        let first = empty.revision();
+        empty.close();
+        drop(empty);
         let outcome = run(&args).unwrap();
-        assert!(outcome.operations >= 16 && outcome.seconds >= 0.05, "{outcome:?}");
-        let options = EmbeddedOptions::new(vec!["configmaps".into()], None, Arc::new(NoInspect));
-        let disk = FileDisk::open(folder.path().to_owned()).unwrap();
-        let store = Embedded::open(options, Box::new(disk)).unwrap();
-        // Revisions begin at 1 with an empty store, so there is one more than writes at most.
-        assert!(store.revision() >= outcome.operations, "{:?}", store.revision());
+        assert!(outcome.operations >= 16 && outcome.seconds >= 0.02, "{outcome:?}");
+        assert_eq!(open(folder.path()).unwrap().revision(), first + outcome.operations);
     }
 }

@@ -10,8 +10,8 @@ use crate::{
     store::StoreOutcome,
 };
 
-/// Writes in flight: what a group of the journal may hold.
-const IN_FLIGHT: u32 = 2048;
+/// Writes of a group: submitted at once, then waited for.
+const GROUP: u32 = 1024;
 
 struct Store;
 
@@ -36,8 +36,8 @@ impl Work for Store {
         command.arg("store").arg("--folder").arg(&folder).args([
             "--seconds",
             &bench.seconds.to_string(),
-            "--in-flight",
-            &IN_FLIGHT.to_string(),
+            "--group",
+            &GROUP.to_string(),
         ]);
         // The one who writes is the client, and has a core of its own as all clients.
         let cores = bench.server_cores.with(&bench.client_cores);
@@ -67,9 +67,9 @@ impl Work for Store {
 pub(super) fn cases() -> Vec<Case> {
     vec![Case {
         name: "store".to_owned(),
-        about: format!("the embedded store alone, no server: durable writes of 1 KiB, {IN_FLIGHT} in flight"),
+        about: format!("the embedded store alone, no server: durable writes of 1 KiB, in groups of {GROUP}"),
         stage: Stage::Alone,
-        shape: Shape { in_flight: IN_FLIGHT, object_bytes: 1024, ..Shape::default() },
+        shape: Shape { in_flight: GROUP, object_bytes: 1024, ..Shape::default() },
         nginx: false,
         runs_max: u32::MAX,
         sides: &[Side::Ringbolt],

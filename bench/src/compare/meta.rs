@@ -55,7 +55,7 @@ pub(super) fn ask(meta: &mut ReportMeta, bench: &Bench, server: &Server) -> Resu
             let first = etcd.lines().next().unwrap_or_default();
             meta.peer.push(format!("etcd {}", first.trim_start_matches("etcd Version: ")));
         }
-        _ => meta.ringbolt = format!("Ringbolt {} ({})", text("gitVersion"), short(&text("gitCommit"))),
+        _ => meta.ringbolt = ringbolt(&text("gitVersion"), &text("gitCommit")),
     }
     Ok(())
 }
@@ -65,9 +65,12 @@ pub(super) fn leave_out(meta: &mut ReportMeta, left_out: &[LeftOut]) {
     meta.rules.extend(left_out.iter().map(|left| format!("Left out: {}, because: {}", left.case, left.why)));
 }
 
-/// The beginning of a commit's name.
-fn short(commit: &str) -> &str {
-    commit.get(..12).unwrap_or(commit)
+/// Version and, of a build that knows it, the beginning of the commit's name.
+fn ringbolt(version: &str, commit: &str) -> String {
+    match commit.get(..12) {
+        Some(commit) => format!("Ringbolt {version} ({commit})"),
+        None => format!("Ringbolt {version}"),
+    }
 }
 
 /// What a command says, on either stream; `None` if it cannot be started.
