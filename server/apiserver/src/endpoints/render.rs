@@ -152,15 +152,21 @@ impl Render<'_> {
             // No Table is negotiated in protobuf.
             Form::Object | Form::Table(_) => self.store.served.facts.ty,
         };
-        self.with_tree(stored, |store, tree| {
-            self.core.with_scratch(|out| {
-                protobuf::encode(store.schema, ty, tree, out);
-                // Kept for long, so not a byte larger than it is.
-                let mut item = Vec::with_capacity(protobuf::item_len(out.len()));
-                protobuf::item_head(out.len(), &mut item);
-                item.extend_from_slice(out);
-                Bytes::from(item)
-            })
+        let store = self.store;
+        self.core.with_scratch(|out| {
+            let direct = self.keeps_protobuf() && ty == store.served.stored_type;
+            let done = direct
+                && self
+                    .core
+                    .with_arena(|arena| protobuf::encode_stored(arena, store.schema, ty, stored, out));
+            if !done {
+                self.with_tree(stored, |store, tree| protobuf::encode(store.schema, ty, tree, out))?;
+            }
+            // Kept for long, so not a byte larger than it is.
+            let mut item = Vec::with_capacity(protobuf::item_len(out.len()));
+            protobuf::item_head(out.len(), &mut item);
+            item.extend_from_slice(out);
+            Ok(Bytes::from(item))
         })
     }
 

@@ -34,8 +34,8 @@ pub fn encode_object(
     unknown_tail(out);
 }
 
-struct Encoder<'s> {
-    schema: &'s Schema,
+pub(super) struct Encoder<'s> {
+    pub(super) schema: &'s Schema,
 }
 
 impl Encoder<'_> {
@@ -60,7 +60,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn field(&self, field: &Field, value: Option<&Value<'_>>, out: &mut Vec<u8>) {
+    pub(super) fn field(&self, field: &Field, value: Option<&Value<'_>>, out: &mut Vec<u8>) {
         let value = value.unwrap_or(&Value::Null);
         if field.pointer && value.is_null() {
             // The pointer to a zero time is null in a tree as well, and is taken for none.
@@ -134,7 +134,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn value(&self, number: u32, ty: Type, value: &Value<'_>, out: &mut Vec<u8>) {
+    pub(super) fn value(&self, number: u32, ty: Type, value: &Value<'_>, out: &mut Vec<u8>) {
         let text = || value.as_str().unwrap_or_default();
         let int = || match value {
             Value::Int(n) => *n,

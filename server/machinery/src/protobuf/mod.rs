@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod envelope;
 mod list;
+mod transcode;
 mod watch;
 mod wire;
 
@@ -14,6 +15,7 @@ pub use decode::decode;
 pub use encode::{encode, encode_object};
 pub use envelope::{MAGIC, Unknown, decode_unknown, encode_unknown, unknown_head, unknown_tail};
 pub use list::{ListMeta, item_head, item_head_len, item_len, list, list_head};
+pub use transcode::encode_stored;
 pub use watch::{watch_event, watch_event_head};
 
 /// Why bytes could not be decoded; the text is that of Kubernetes' generated code.
@@ -30,3 +32,5 @@ impl std::error::Error for ProtobufError {}
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transcode_tests;
