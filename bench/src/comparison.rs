@@ -95,7 +95,11 @@ pub fn compare(case: &CaseSummary) -> Vec<Comparison> {
     add(ERRORS, Unit::Count, true, &|side| Some(side.errors as f64));
     for name in ours.extra.keys() {
         if let Some((unit, scale, lower_is_better)) = direction(name) {
-            add(name, unit, lower_is_better, &|side| side.extra.get(name).map(|value| value * scale));
+            // No time and no memory means that there was nothing to measure; no failures means none.
+            let counts = unit == Unit::Count;
+            add(name, unit, lower_is_better, &|side| {
+                side.extra.get(name).map(|value| value * scale).filter(|value| counts || *value > 0.0)
+            });
         }
     }
     all

@@ -1,4 +1,5 @@
 //! The report of a sample of invented figures: its summary, its tags, and what becomes of data that is not there.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use ringbolt_bench::{
     budget::verdicts,

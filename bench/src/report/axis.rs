@@ -47,7 +47,7 @@ impl Axis {
             let step = step(self.high);
             return (0..=(self.high / step).round() as u32).map(|n| f64::from(n) * step).collect();
         }
-        // Up to three decades have room for 1-2-5; more have not.
+        // Three decades have room for 1-2-5; more have not.
         let steps: &[f64] = if (self.high / self.low).log10() <= 3.1 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let first = self.low.log10().floor() as i32;
         let last = self.high.log10().ceil() as i32;

@@ -50,6 +50,7 @@ pub(super) fn time(us: f64) -> String {
     match us {
         us if us >= 1e6 => format!("{} s", significant(us / 1e6)),
         us if us >= 1e3 => format!("{} ms", significant(us / 1e3)),
+        0.0 => "0".to_owned(),
         us => format!("{} µs", significant(us)),
     }
 }
@@ -60,9 +61,13 @@ pub(super) fn with_unit(value: f64, unit: Unit) -> String {
         Unit::Us => time(value),
         Unit::Kib => format!("{} MiB", mib(value)),
         Unit::PerSecond => format!("{}/s", significant(value)),
-        Unit::Count if value.fract() == 0.0 => thousands(value as u64),
-        Unit::Count => significant(value),
+        Unit::Count => count(value),
     }
+}
+
+/// A number that is whole more often than not.
+pub(super) fn count(value: f64) -> String {
+    if value >= 0.0 && value.fract() == 0.0 { thousands(value as u64) } else { significant(value) }
 }
 
 /// A server as a reader knows it.

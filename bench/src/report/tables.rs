@@ -2,7 +2,7 @@
 
 use super::{
     ReportMeta,
-    html::{class, escape, mib, ms, put, server, with_unit},
+    html::{class, count, escape, mib, ms, put, server, with_unit},
 };
 use crate::{
     budget::{Verdict, significant},
@@ -10,6 +10,7 @@ use crate::{
     result::Side,
     summary::{CaseSummary, SideSummary, thousands},
 };
+use std::collections::BTreeSet;
 
 /// How a figure that is worse than the peer's is marked; colour alone would not print.
 const WORSE: &str = "▼&#160;";
@@ -187,42 +188,45 @@ pub(super) fn worse(out: &mut String, cases: &[CaseSummary]) {
     out.push_str("</tbody></table>\n");
 }
 
-/// What single cases measure besides.
+/// What single cases measure besides. Says whether any does.
 pub(super) fn extras(out: &mut String, cases: &[CaseSummary]) -> bool {
     let mut rows = String::new();
     for case in cases {
-        let mut names: Vec<&String> = case.sides.values().flat_map(|side| side.extra.keys()).collect();
-        names.sort();
-        names.dedup();
-        for name in names {
-            let value = |side| {
-                let value = case.side(side).and_then(|summary| summary.extra.get(name));
-                match (value, direction(name)) {
-                    (None, _) => "–".to_owned(),
-                    (Some(value), Some((unit, scale, _))) => with_unit(value * scale, unit),
-                    (Some(value), None) if name.ends_with("_us") => with_unit(*value, comparison::Unit::Us),
-                    (Some(value), None) => significant(*value),
-                }
-            };
+        let names: BTreeSet<&String> = case.sides.values().flat_map(|side| side.extra.keys()).collect();
+        if names.is_empty() {
+            continue;
+        }
+        rows.push_str("<tbody>");
+        for (index, name) in names.iter().enumerate() {
+            rows.push_str("<tr>");
+            if index == 0 {
+                put!(rows, "<th rowspan=\"{}\">{}</th>", names.len(), escape(&case.case));
+            }
             put!(
                 rows,
-                "<tr><th>{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-                escape(&case.case),
+                "<td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
                 escape(&words(name)),
-                value(Side::Ringbolt),
-                value(Side::Peer)
+                extra(case, Side::Ringbolt, name),
+                extra(case, Side::Peer, name)
             );
         }
-    }
-    if rows.is_empty() {
-        return false;
+        rows.push_str("</tbody>\n");
     }
     put!(
         out,
         "<table class=\"extras\"><thead><tr><th>Case</th><th>Figure</th><th class=\"n\">Ringbolt</th>\
-         <th class=\"n\">Peer</th></tr></thead><tbody>\n{rows}</tbody></table>\n"
+         <th class=\"n\">Peer</th></tr></thead>\n{rows}</table>\n"
     );
-    true
+    !rows.is_empty()
+}
+
+fn extra(case: &CaseSummary, side: Side, name: &str) -> String {
+    match (case.side(side).and_then(|summary| summary.extra.get(name)), direction(name)) {
+        (None, _) => "–".to_owned(),
+        (Some(value), Some((unit, scale, _))) => with_unit(value * scale, unit),
+        (Some(value), None) if name.ends_with("_us") => with_unit(*value, comparison::Unit::Us),
+        (Some(value), None) => count(*value),
+    }
 }
 
 /// The name of a figure without its unit, which the value has: `idle_rss_kib` is "idle rss".
