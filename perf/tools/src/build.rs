@@ -65,6 +65,7 @@ pub fn flamegraph(repository: &Path) -> Result<PathBuf, String> {
     if let Some(found) = on_path("inferno-flamegraph") {
         return Ok(found);
     }
+    eprintln!("perf/profile: installing inferno, which draws flamegraphs, into {}", root.display());
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args([
         "install",

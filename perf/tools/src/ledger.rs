@@ -44,9 +44,10 @@ const RULES: &[Rule] = &[
     rule("HPACK: encode", &["ringbolt_protocol::hpack::encode", "ringbolt_protocol::hpack::huffman", "ringbolt_protocol::hpack::table::Table::find", "ringbolt_protocol::hpack::table::find_static"]),
     rule("request line and RequestInfo", &["ringbolt_protocol::h1::target", "ringbolt_protocol::request_info", "ringbolt_protocol::query", "ringbolt_protocol::selector", "ringbolt_apiserver::filters::request_info"]),
     rule("HTTP/1.1: response", &["ringbolt_protocol::h1::response", "ringbolt_protocol::h1::outbox", "ringbolt_protocol::h1::chunked"]),
-    rule("HTTP/1.1: request", &["ringbolt_protocol::h1"]),
+    rule("HTTP/1.1: request", &["ringbolt_protocol::h1::parse", "ringbolt_protocol::h1::connection"]),
     rule("HTTP/2: response", &["ringbolt_protocol::h2::respond", "ringbolt_protocol::h2::core::Core::drain", "ringbolt_protocol::h2::core::Core::data", "ringbolt_protocol::h2::core::Core as ringbolt_protocol::exchange::Responder"]),
-    rule("HTTP/2: request", &["ringbolt_protocol::h2", "ringbolt_protocol::head", "ringbolt_protocol::exchange"]),
+    rule("HTTP/2: request", &["ringbolt_protocol::h2"]),
+    rule("request head: fields looked up", &["ringbolt_protocol::head", "ringbolt_protocol::exchange"]),
     rule("content negotiation", &["ringbolt_protocol::media_type", "ringbolt_apiserver::endpoints::answer::Answer::negotiate", "ringbolt_apiserver::endpoints::negotiation"]),
 
     rule("audit id", &["ringbolt_apiserver::core::CoreState::uuid", "ringbolt_apiserver::filters::audit_init", "getrandom", "__GI___getrandom"]),
@@ -159,6 +160,7 @@ mod tests {
             "ringbolt_apiserver::filters::a;core::ptr::drop_in_place<ringbolt_storage::hub::Hub>",
             "watch: hub",
         );
+        check("ringbolt_protocol::h2::request::check;ringbolt_protocol::h1::chars::all", "HTTP/2: request");
         check("std::main;memmove", REST);
     }
 
