@@ -261,7 +261,7 @@ mod tests {
             assert!(bits <= STEP_BITS);
         }
         // `0` and `1` are 00000 and 00001.
-        let step = TABLES.steps[0b00000_00001_0];
+        let step = TABLES.steps[0b000_0000_0010];
         assert_eq!((step.symbols, step.count), (*b"01", 2));
     }
 

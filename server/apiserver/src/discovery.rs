@@ -56,12 +56,12 @@ impl Discovery {
         let aggregated = Document::new(GroupDiscoveryList(self.core.clone()));
         let api = Arc::new(move |request: &Request<'_>| {
             // The router in front looks at method and bare types before anything else does.
-            if let Some(refused) = router(&request.head) {
+            if let Some(refused) = router(request.head) {
                 return refused;
             }
             match negotiate_discovery(request.head.header("accept")) {
-                Some(wanted) => serve_aggregated(&request.head, &aggregated, wanted),
-                None => serve(&request.head, &api, Endpoint::Plain),
+                Some(wanted) => serve_aggregated(request.head, &aggregated, wanted),
+                None => serve(request.head, &api, Endpoint::Plain),
             }
         });
         install_both(routes, "/api".to_owned(), api);
@@ -71,8 +71,8 @@ impl Discovery {
         let aggregated = Document::new(GroupDiscoveryList(self.groups.clone()));
         let apis =
             Arc::new(move |request: &Request<'_>| match negotiate_discovery(request.head.header("accept")) {
-                Some(wanted) => serve_aggregated(&request.head, &aggregated, wanted),
-                None => serve(&request.head, &apis, Endpoint::Handler),
+                Some(wanted) => serve_aggregated(request.head, &aggregated, wanted),
+                None => serve(request.head, &apis, Endpoint::Handler),
             });
         install_both(routes, "/apis".to_owned(), apis);
         // Unlike the others, this one is listed with its slash as well.
@@ -88,14 +88,14 @@ impl Discovery {
                     format!("/apis/{}/{}", group.name, version.version)
                 };
                 let handler = Arc::new(move |request: &Request<'_>| {
-                    router(&request.head).unwrap_or_else(|| serve(&request.head, &document, Endpoint::Plain))
+                    router(request.head).unwrap_or_else(|| serve(request.head, &document, Endpoint::Plain))
                 });
                 install_both(routes, path, handler);
             }
             if !group.name.is_empty() {
                 let document = Document::new(OneGroup(group.clone()));
                 let handler =
-                    Arc::new(move |request: &Request<'_>| serve(&request.head, &document, Endpoint::Handler));
+                    Arc::new(move |request: &Request<'_>| serve(request.head, &document, Endpoint::Handler));
                 install_both(routes, format!("/apis/{}", group.name), handler);
             }
         }

@@ -101,7 +101,7 @@ impl RouteTable {
             Route::Path(handler) => handler(request),
             Route::MethodNotAllowed => method_not_allowed(request),
             Route::UnknownResource => {
-                Outcome::Ready(response_writers::error(&request.head, &Status::not_found_path()))
+                Outcome::Ready(response_writers::error(request.head, &Status::not_found_path()))
             }
             Route::NotFound => Outcome::Ready(page_not_found()),
         }
@@ -187,7 +187,7 @@ impl Served {
 }
 
 fn method_not_allowed(request: &Request<'_>) -> Outcome {
-    Outcome::Ready(response_writers::error(&request.head, &Status::method_not_allowed()))
+    Outcome::Ready(response_writers::error(request.head, &Status::method_not_allowed()))
 }
 
 /// 404 as it stands outside of any API.

@@ -65,8 +65,8 @@ pub fn install(routes: &mut RouteTableBuilder) {
     let slashed = document.clone();
     // An API of its own in the real server: `/version` is in no list of paths' way, `/version/x` gets a Status.
     routes.root("/version");
-    routes.unlisted_path("/version/", move |request| serve(&request.head, &slashed));
-    routes.path("/version", move |request| serve(&request.head, &document));
+    routes.unlisted_path("/version/", move |request| serve(request.head, &slashed));
+    routes.path("/version", move |request| serve(request.head, &document));
 }
 
 fn serve(head: &Head<'_>, document: &Bytes) -> Outcome {

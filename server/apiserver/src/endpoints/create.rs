@@ -62,7 +62,7 @@ fn plan(store: &Arc<ResourceStore>, request: &Request<'_>) -> Result<Create, Sta
         user: request.user.clone(),
         answer,
         body,
-        namespace: store.namespace(&request.info).to_owned(),
+        namespace: store.namespace(request.info).to_owned(),
         dry_run: options.is_dry_run(),
         tracker: Tracker::new(store, request, &options.field_manager),
     })

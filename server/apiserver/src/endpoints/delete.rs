@@ -61,7 +61,7 @@ pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outco
         Ok(plan) => plan,
         Err(status) => return answer::failed(request, &status),
     };
-    let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
+    let (namespace, name) = (store.namespace(request.info).to_owned(), request.info.name.to_owned());
     Outcome::Task(Box::pin(async move {
         match delete.run(&namespace, &name).await {
             Ok(deleted) => delete.respond(&answer, &name, deleted),

@@ -50,7 +50,7 @@ pub(crate) fn get_shown(
     };
     if version > request.core.storage.revision() {
         let (store, shown, core) = (store.clone(), shown.clone(), request.core.clone());
-        let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
+        let (namespace, name) = (store.namespace(request.info).to_owned(), request.info.name.to_owned());
         return Outcome::Task(Box::pin(async move {
             match wait_for(&core, version).await {
                 Ok(()) => match lookup(&store, &core, &namespace, &name) {
@@ -61,7 +61,7 @@ pub(crate) fn get_shown(
             }
         }));
     }
-    Outcome::Ready(match lookup(store, request.core, store.namespace(&request.info), request.info.name) {
+    Outcome::Ready(match lookup(store, request.core, store.namespace(request.info), request.info.name) {
         Ok(object) => show(&answer, shown, &object),
         Err(status) => answer.status(&status),
     })

@@ -166,7 +166,7 @@ impl Sent {
     ) -> Result<Value<'a>, Status> {
         let mut object = self.body.decode(store, arena)?;
         request.warnings.borrow_mut().append(&mut self.body.warnings.borrow_mut());
-        metadata::fit_namespace(arena, store, store.namespace(&request.info), &mut object)?;
+        metadata::fit_namespace(arena, store, store.namespace(request.info), &mut object)?;
         Ok(object)
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn plan(
     let answer = Answer::negotiate(store, request)?;
     let options = PatchOptions::parse(request.head.query());
     answer::check_options("PatchOptions", options.validate(apply))?;
-    let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
+    let (namespace, name) = (store.namespace(request.info).to_owned(), request.info.name.to_owned());
     Ok(Update {
         store: store.clone(),
         core: request.core.clone(),

@@ -147,7 +147,7 @@ pub(crate) fn plan(
     let options = UpdateOptions::parse(request.head.query());
     answer::check_options("UpdateOptions", options.validate())?;
     let body = Body::take(request, &options.field_validation)?;
-    let (namespace, name) = (store.namespace(&request.info).to_owned(), request.info.name.to_owned());
+    let (namespace, name) = (store.namespace(request.info).to_owned(), request.info.name.to_owned());
     let tracker = Tracker::new(store, request, &options.field_manager);
     let put = Put { body, store: store.clone(), namespace: namespace.clone(), name: name.clone(), tracker };
     Ok(Update {

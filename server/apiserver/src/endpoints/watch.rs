@@ -97,7 +97,7 @@ impl WatchSource {
         let path_name = if request.info.name.is_empty() { "" } else { request.info.name };
         let selection = Selection::new(
             store,
-            store.namespace(&request.info),
+            store.namespace(request.info),
             path_name,
             options.label_selector,
             options.field_selector,

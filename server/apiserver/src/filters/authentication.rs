@@ -38,7 +38,7 @@ impl Filter for Authentication {
             return next.serve(&Request { user: &user, ..request.clone() });
         }
         let now = request.core.unix_seconds();
-        let found = self.authenticators.authenticate(request.peer, &request.head, request.warnings, now);
+        let found = self.authenticators.authenticate(request.peer, request.head, request.warnings, now);
         let result = match found {
             Some(_) => metrics::Authentication::Success,
             None => metrics::Authentication::Failure,
@@ -61,7 +61,7 @@ impl Filter for Authentication {
             Some(user) => next.serve(&Request { user: &user, ..request.clone() }),
             None => {
                 let status = Status::unauthorized("Unauthorized");
-                Outcome::Ready(response_writers::error(&request.head, &status))
+                Outcome::Ready(response_writers::error(request.head, &status))
             }
         }
     }

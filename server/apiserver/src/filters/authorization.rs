@@ -31,7 +31,7 @@ impl Filter for Authorization {
             return next.serve(request);
         }
         let begun = request.state.authenticated.take().unwrap_or_else(Instant::now);
-        let decision = self.authorizers.authorize(request.user, &request.info);
+        let decision = self.authorizers.authorize(request.user, request.info);
         let result = match decision {
             Decision::Allow => metrics::Authorization::Allowed,
             Decision::NoOpinion(_) => metrics::Authorization::NoOpinion,
@@ -40,8 +40,8 @@ impl Filter for Authorization {
         match decision {
             Decision::Allow => next.serve(request),
             Decision::NoOpinion(reason) => {
-                let status = forbidden(request.user, &request.info, &reason);
-                let mut response = response_writers::error(&request.head, &status);
+                let status = forbidden(request.user, request.info, &reason);
+                let mut response = response_writers::error(request.head, &status);
                 response.headers.push(("x-content-type-options", "nosniff".to_owned()));
                 Outcome::Ready(response)
             }

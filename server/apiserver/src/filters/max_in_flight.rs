@@ -48,7 +48,7 @@ impl MaxInFlightLimit {
 impl Filter for MaxInFlightLimit {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if is_long_running(&request.info) || request.state.is_admitted() {
+        if is_long_running(request.info) || request.state.is_admitted() {
             return next.serve(request);
         }
         let reads = matches!(request.info.verb, Verb::Get | Verb::List | Verb::Watch);
@@ -61,7 +61,7 @@ impl Filter for MaxInFlightLimit {
             let permit = Permit::take(request.core, counter, limit);
             // Administrators always get an answer.
             if permit.is_none() && !request.user.is_in_group(SYSTEM_PRIVILEGED) {
-                if let Some(labels) = RequestLabels::of(&request.head, &request.info) {
+                if let Some(labels) = RequestLabels::of(request.head, request.info) {
                     self.metrics.observe_termination(request.core.index, &labels, false, 429);
                 }
                 return Outcome::Ready(response_writers::too_many_requests());

@@ -29,7 +29,7 @@ impl Filter for RequestBody {
             BodyProgress::TooLarge => {
                 let message = format!("limit is {}", limits::REQUEST_BODY);
                 let status = Status::request_entity_too_large(&message);
-                Outcome::Ready(response_writers::error(&request.head, &status))
+                Outcome::Ready(response_writers::error(request.head, &status))
             }
         }
     }

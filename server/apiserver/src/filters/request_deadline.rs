@@ -22,7 +22,7 @@ pub struct RequestDeadline {
 impl Filter for RequestDeadline {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if is_long_running(&request.info) {
+        if is_long_running(request.info) {
             return next.serve(request);
         }
         match self.timeout(request.head.query()) {
@@ -34,7 +34,7 @@ impl Filter for RequestDeadline {
             Err(why) => {
                 let status =
                     Status::bad_request(format!("invalid timeout specified in the request URL - {why}"));
-                Outcome::Ready(response_writers::error(&request.head, &status))
+                Outcome::Ready(response_writers::error(request.head, &status))
             }
         }
     }

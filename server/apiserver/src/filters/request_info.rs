@@ -21,7 +21,7 @@ impl Filter for WithRequestInfo {
             Ok(info) => next.serve(&Request { info: &info, ..request.clone() }),
             Err(error) => {
                 let why = format!("failed to create RequestInfo: {error}");
-                Outcome::Ready(response_writers::internal_error(&request.head, &why))
+                Outcome::Ready(response_writers::internal_error(request.head, &why))
             }
         }
     }

@@ -29,15 +29,15 @@ impl Handler for Director {
         let table = self.table.load();
         if request.state.discovery_incomplete.get()
             && matches!(
-                table.lookup(&request.info, request.info.path),
+                table.lookup(request.info, request.info.path),
                 Route::NotFound | Route::UnknownResource
             )
         {
-            return Outcome::Ready(response_writers::discovery_incomplete(&request.head));
+            return Outcome::Ready(response_writers::discovery_incomplete(request.head));
         }
         let outcome = table.serve(request);
         monitor::observe(&self.metrics, request, &outcome, || {
-            let route = table.lookup(&request.info, request.info.path);
+            let route = table.lookup(request.info, request.info.path);
             !matches!(route, Route::NotFound | Route::UnknownResource)
         });
         outcome

@@ -56,7 +56,7 @@ pub fn observe(
     outcome: &Outcome,
     is_known: impl FnOnce() -> bool,
 ) {
-    let Some(labels) = RequestLabels::of(&request.head, &request.info) else { return };
+    let Some(labels) = RequestLabels::of(request.head, request.info) else { return };
     let core = request.core.index;
     match outcome {
         Outcome::Ready(response) => {
@@ -66,7 +66,7 @@ pub fn observe(
             metrics.observe_request(core, &labels, known, response.status, took, bytes);
         }
         Outcome::Task(_) | Outcome::Stream(..) => {
-            let streams = matches!(outcome, Outcome::Stream(..)) && is_long_running(&request.info);
+            let streams = matches!(outcome, Outcome::Stream(..)) && is_long_running(request.info);
             *request.state.monitored.borrow_mut() = Some(Monitored {
                 metrics: metrics.clone(),
                 core,

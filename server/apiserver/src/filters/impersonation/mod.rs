@@ -32,26 +32,26 @@ impl Impersonation {
 impl Filter for Impersonation {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if headers::are_in(&request.head) { self.impersonate(request, next) } else { next.serve(request) }
+        if headers::are_in(request.head) { self.impersonate(request, next) } else { next.serve(request) }
     }
 }
 
 impl Impersonation {
     #[cold]
     fn impersonate<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        let wanted = match headers::wanted_user(&request.head) {
+        let wanted = match headers::wanted_user(request.head) {
             Ok(Some(wanted)) => wanted,
             Ok(None) => return next.serve(request),
-            Err(status) => return Outcome::Ready(nosniff(response_writers::error(&request.head, &status))),
+            Err(status) => return Outcome::Ready(nosniff(response_writers::error(request.head, &status))),
         };
-        let kept = headers::without(&request.head);
+        let kept = headers::without(request.head);
         let head = Head { headers: &kept, ..*request.head };
         let behind = Request { head: &head, ..request.clone() };
         if request.state.is_admitted() {
             // Authentication already gave the user that was found when the head came.
             return next.serve(&behind);
         }
-        match mode::impersonated(&self.authorizers, request.user, &request.info, &wanted) {
+        match mode::impersonated(&self.authorizers, request.user, request.info, &wanted) {
             Ok(user) => {
                 let user = Arc::new(user);
                 tracing::debug!(requestor = request.user.name, user = user.name, "impersonating");
@@ -60,7 +60,7 @@ impl Impersonation {
                 }
                 next.serve(&Request { user: &user, ..behind })
             }
-            Err(status) => Outcome::Ready(nosniff(response_writers::error(&request.head, &status))),
+            Err(status) => Outcome::Ready(nosniff(response_writers::error(request.head, &status))),
         }
     }
 }
