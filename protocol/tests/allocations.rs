@@ -1,50 +1,16 @@
 //! What is read from a request's head allocates nothing: a counting allocator says so.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
+use std::alloc::System;
 
+use ringbolt_counting_allocator::{Counting, allocations};
 use ringbolt_protocol::{
     media_type::{Endpoint, Format, negotiate},
     query::ListOptions,
     request_info::{RequestInfo, Verb},
 };
 
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes on to the system allocator unchanged; the counter is a plain thread-local cell without a
-// destructor and without allocation of its own.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-/// Allocations of this thread while `work` ran.
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.with(Cell::get);
-    work();
-    ALLOCATIONS.with(Cell::get) - before
-}
-
-#[test]
-fn the_counter_counts() {
-    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
-}
+static ALLOCATOR: Counting<System> = Counting(System);
 
 #[test]
 fn request_info_allocates_nothing() {

@@ -1,42 +1,16 @@
 //! A request and its response on a warm connection take nothing from the heap, nor does an event of a watch. A
 //! binary of its own, since it counts all allocations.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::alloc::System;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use ringbolt_counting_allocator::{Counting, allocations};
 use ringbolt_protocol::exchange::{Connection, Handler, Http, Output, Responder, StreamId};
 use ringbolt_protocol::head::Head;
 
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: all calls go to the system allocator; the counter is a thread local without a destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting<System> = Counting(System);
 
 /// An output like the server's: small bytes in one buffer, large ones by reference.
 #[derive(Default)]
@@ -131,9 +105,7 @@ fn h2_get(stream: u32) -> Vec<u8> {
 /// Runs `step` until all buffers are warm, then counts.
 fn check(name: &str, mut step: impl FnMut(u32)) {
     for round in 0..400 {
-        let before = ALLOCATIONS.with(Cell::get);
-        step(round);
-        let count = ALLOCATIONS.with(Cell::get) - before;
+        let count = allocations(|| step(round));
         assert!(round < 200 || count == 0, "{name}: {count} allocations in round {round}");
     }
 }

@@ -1,11 +1,6 @@
 //! Looking a route up and counting a request allocate nothing: a counting allocator says so.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    sync::Arc,
-    time::Duration,
-};
+use std::{alloc::System, sync::Arc, time::Duration};
 
 use ringbolt_apiserver::{
     metrics::{Authentication, Metrics, RequestLabels},
@@ -13,41 +8,15 @@ use ringbolt_apiserver::{
     response::{Outcome, Response},
     routes::{ResourceEndpoint, Route, RouteTable},
 };
+use ringbolt_counting_allocator::{Counting, allocations};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_protocol::{
     head::{BodyLength, Head, Version},
     request_info::RequestInfo,
 };
 
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes on to the system allocator unchanged; the counter is a plain thread-local cell without a
-// destructor and without allocation of its own.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-/// Allocations of this thread while `work` ran.
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.with(Cell::get);
-    work();
-    ALLOCATIONS.with(Cell::get) - before
-}
+static ALLOCATOR: Counting<System> = Counting(System);
 
 struct Silent;
 
@@ -67,11 +36,6 @@ fn head(target: &'static str) -> Head<'static> {
         headers: &[],
         body: BodyLength::None,
     }
-}
-
-#[test]
-fn the_counter_counts() {
-    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
 }
 
 #[test]

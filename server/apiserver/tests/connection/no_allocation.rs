@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use ringbolt_apiserver::{endpoints, serving::connection::Protocol};
 use ringbolt_controlplane::registry;
+use ringbolt_counting_allocator::allocations;
 use ringbolt_machinery::schema::Schema;
 
-use crate::{
-    counting::allocations,
-    rig::{Rig, Setup, frame, h2_request},
-};
+use crate::rig::{Rig, Setup, frame, h2_request};
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps/settings";
 
