@@ -18,6 +18,7 @@ pub mod response;
 pub mod response_writers;
 pub mod reviews;
 pub mod routes;
+pub mod selectable;
 pub mod server;
 pub mod serving;
 pub mod version;

@@ -10,7 +10,7 @@ use ringbolt_machinery::{
 };
 use ringbolt_storage::object::ResourceId;
 
-use crate::authentication::UserInfo;
+use crate::{authentication::UserInfo, selectable::Selectable};
 
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,11 +114,8 @@ pub trait Strategy: Send + Sync {
         let _ = name;
         None
     }
-    /// The value of a field selector's field (`spec.nodeName`), `None` where the field cannot be selected on.
-    /// `metadata.name` and `metadata.namespace` are common to all. `json` is the stored form.
-    fn selectable_field<'o>(&self, field: &str, json: &'o [u8]) -> Option<std::borrow::Cow<'o, str>>;
-    /// The fields that can be selected on besides `metadata.name` and `metadata.namespace`.
-    fn selectable_fields(&self) -> &'static [&'static str];
+    /// The fields that can be selected on besides `metadata.name` and `metadata.namespace`, which are common to all.
+    fn selectable(&self) -> &Selectable;
 }
 
 /// Fills the defaults of one version's object, right after decoding.

@@ -18,6 +18,129 @@ pub fn scalar<'j>(stored: &'j [u8], path: &[&str]) -> Option<Cow<'j, str>> {
     text(stored, at)
 }
 
+/// Where the values at several paths (see [`scalar`]) begin in stored JSON, found in one walk: `found` gets the
+/// position for each path that leads somewhere, and keeps what it holds for the others. At most 32 paths.
+pub fn positions(stored: &[u8], paths: &[&[&str]], found: &mut [Option<usize>]) {
+    let wanted = paths.iter().take(u32::BITS as usize).enumerate();
+    let wanted = wanted.filter(|(_, path)| !path.is_empty()).fold(0, |mask, (n, _)| mask | 1 << n);
+    walk_members(stored, 0, &mut Wanted { paths, found }, wanted, 0);
+}
+
+/// What [`positions`] looks for.
+struct Wanted<'p, 'f> {
+    paths: &'p [&'p [&'p str]],
+    found: &'f mut [Option<usize>],
+}
+
+impl Wanted<'_, '_> {
+    /// Those of `mask` whose step at `depth` is `step`.
+    fn at_step(&self, mut mask: u32, depth: usize, step: &[u8]) -> u32 {
+        let mut matching = 0;
+        while mask != 0 {
+            let n = mask.trailing_zeros();
+            mask &= mask - 1;
+            if self.paths[n as usize].get(depth).is_some_and(|s| s.as_bytes() == step) {
+                matching |= 1 << n;
+            }
+        }
+        matching
+    }
+    /// The paths of `mask` lead to the value at `at`: notes those that end here. Answers those that go on.
+    fn arrive(&mut self, mut mask: u32, depth: usize, at: usize) -> u32 {
+        let mut deeper = 0;
+        while mask != 0 {
+            let n = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            if self.paths[n].len() > depth + 1 {
+                deeper |= 1 << n;
+            } else if let Some(found @ None) = self.found.get_mut(n) {
+                *found = Some(at);
+            }
+        }
+        deeper
+    }
+}
+
+/// The position behind the value at `at`, which is not walked into without need.
+fn walk_value(json: &[u8], at: usize, wanted: &mut Wanted<'_, '_>, mask: u32, depth: usize) -> Option<usize> {
+    if mask == 0 {
+        return value_end(json, at);
+    }
+    match json.get(at)? {
+        b'{' => walk_members(json, at + 1, wanted, mask, depth),
+        b'[' => walk_elements(json, at + 1, wanted, mask, depth),
+        _ => value_end(json, at),
+    }
+}
+
+/// Looks at the members of an object from behind its brace, at most as far as it must. The position behind it.
+fn walk_members(
+    json: &[u8],
+    mut at: usize,
+    wanted: &mut Wanted<'_, '_>,
+    mut mask: u32,
+    depth: usize,
+) -> Option<usize> {
+    if json.get(at)? == &b'}' {
+        return Some(at + 1);
+    }
+    loop {
+        if json.get(at)? != &b'"' {
+            return None;
+        }
+        let end = string_end(json, at)?;
+        let here = wanted.at_step(mask, depth, &json[at + 1..end - 1]);
+        at = end + 1;
+        // A name stands once in an object.
+        mask &= !here;
+        let deeper = wanted.arrive(here, depth, at);
+        if mask == 0 && depth == 0 && deeper == 0 {
+            return None;
+        }
+        at = walk_value(json, at, wanted, deeper, depth + 1)?;
+        match json.get(at)? {
+            b',' if mask == 0 && depth == 0 => return None,
+            b',' => at += 1,
+            _ => return Some(at + 1),
+        }
+    }
+}
+
+fn walk_elements(
+    json: &[u8],
+    mut at: usize,
+    wanted: &mut Wanted<'_, '_>,
+    mask: u32,
+    depth: usize,
+) -> Option<usize> {
+    if json.get(at)? == &b']' {
+        return Some(at + 1);
+    }
+    let mut digits = itoa::Buffer::new();
+    for index in 0usize.. {
+        let here = wanted.at_step(mask, depth, digits.format(index).as_bytes());
+        let deeper = wanted.arrive(here, depth, at);
+        at = walk_value(json, at, wanted, deeper, depth + 1)?;
+        match json.get(at)? {
+            b',' => at += 1,
+            _ => return Some(at + 1),
+        }
+    }
+    None
+}
+
+/// The scalar that begins at `at`, which [`positions`] found. As [`scalar`] gives it.
+pub fn scalar_at(stored: &[u8], at: usize) -> Option<Cow<'_, str>> {
+    text(stored, at)
+}
+
+/// Labels, as [`labels`] gives them, of the map that begins at `at`, which [`positions`] found.
+pub fn labels_at(stored: &[u8], at: usize) -> String {
+    let mut pairs = Vec::new();
+    collect_labels(stored, at, &mut pairs);
+    joined(pairs)
+}
+
 /// Where the value of a member begins; `at` is behind the object's brace.
 fn member(json: &[u8], mut at: usize, name: &str) -> Option<usize> {
     loop {
@@ -173,8 +296,11 @@ pub fn metadata_end(stored: &[u8]) -> Option<usize> {
 
 /// `metadata.labels` as `key NUL value NUL …`, keys sorted; empty where there are none.
 pub fn labels(stored: &[u8]) -> String {
-    let mut pairs = Vec::new();
-    collect_labels(stored, &mut pairs);
+    let found = member(stored, 0, "metadata").and_then(|metadata| member(stored, metadata + 1, "labels"));
+    found.map(|at| labels_at(stored, at)).unwrap_or_default()
+}
+
+fn joined(mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)>) -> String {
     pairs.sort_unstable();
     let mut out = String::new();
     for (key, value) in pairs {
@@ -186,13 +312,18 @@ pub fn labels(stored: &[u8]) -> String {
     out
 }
 
-fn collect_labels(stored: &[u8], pairs: &mut Vec<(String, String)>) -> Option<()> {
-    let metadata = member(stored, 0, "metadata")?;
-    let labels = member(stored, metadata + 1, "labels")?;
+fn collect_labels<'s>(
+    stored: &'s [u8],
+    labels: usize,
+    pairs: &mut Vec<(Cow<'s, str>, Cow<'s, str>)>,
+) -> Option<()> {
+    if stored.get(labels)? != &b'{' {
+        return None;
+    }
     let mut at = labels + 1;
     while stored.get(at)? == &b'"' {
         let colon = string_end(stored, at)?;
-        pairs.push((text(stored, at)?.into_owned(), text(stored, colon + 1)?.into_owned()));
+        pairs.push((text(stored, at)?, text(stored, colon + 1)?));
         at = value_end(stored, colon + 1)?;
         if stored.get(at)? == &b',' {
             at += 1;
@@ -223,6 +354,52 @@ mod tests {
         check(&["spec"], None);
         check(&["spec", "missing"], None);
         check(&["x"], None);
+    }
+
+    #[test]
+    fn many_paths_in_one_walk() {
+        let stored = br#""metadata":{"name":"a","labels":{"z":"1","a":"2"},"x":{}},"spec":{"n":"b\u003c\"","on":true,"list":[{"ip":"1"},[],{"ip":"2"}],"none":null,"empty":[],"deep":{"n":"c"}},"status":{"replicas":3},"kind":"k"}"#;
+        let paths: &[&[&str]] = &[
+            &["status", "replicas"],
+            &["spec", "n"],
+            &["spec", "list", "2", "ip"],
+            &["spec", "list", "0", "ip"],
+            &["spec", "deep", "n"],
+            &["spec", "n"],
+            &["spec", "none"],
+            &["spec", "empty", "0"],
+            &["metadata", "labels"],
+            &["metadata", "name"],
+            &["metadata", "x", "y"],
+            &["kind"],
+            &["nothing", "there"],
+            &[],
+        ];
+        // Any number of them in any place: as one by one.
+        for start in 0..paths.len() {
+            for end in start..=paths.len() {
+                let paths = &paths[start..end];
+                let mut found = vec![None; paths.len()];
+                positions(stored, paths, &mut found);
+                for (path, at) in paths.iter().zip(found) {
+                    let text = at.and_then(|at| scalar_at(stored, at));
+                    assert_eq!(text, scalar(stored, path), "{path:?} of {paths:?}");
+                    if path.last() == Some(&"labels") {
+                        assert_eq!(labels_at(stored, at.unwrap()), "a\x002\0z\x001\0");
+                    }
+                }
+            }
+        }
+        // Cut anywhere it finds what it can, and does not fail.
+        for end in 0..stored.len() {
+            let mut found = vec![None; paths.len()];
+            positions(&stored[..end], paths, &mut found);
+            for at in found.into_iter().flatten() {
+                let _ = (scalar_at(&stored[..end], at), labels_at(&stored[..end], at));
+            }
+        }
+        // Room for fewer answers than questions.
+        positions(stored, paths, &mut [None; 2]);
     }
 
     #[test]

@@ -1,71 +1,102 @@
 //! What the store keeps of an object besides its bytes, read when the journal is read back.
 
-use std::cell::RefCell;
-
-use bumpalo::Bump;
-use ringbolt_machinery::{json, scan, value::Value};
+use ringbolt_apiserver::{
+    registry::ServedResource,
+    selectable::{NO_FIELDS, Path, Selectable},
+};
+use ringbolt_machinery::scan;
 use ringbolt_storage::object::{Attributes, Inspect, ResourceId};
 
-/// Reads labels and the deletion timestamp of stored JSON.
-pub struct MetadataInspect;
+/// What is read of every object.
+const DELETION_TIMESTAMP: Path = &["metadata", "deletionTimestamp"];
+const LABELS: Path = &["metadata", "labels"];
 
-thread_local! {
-    /// Recovery looks at every object there is: one arena serves them all.
-    static ARENA: RefCell<(Bump, Vec<u8>)> = RefCell::default();
+/// Reads the attributes of stored JSON: those that a write gave the store.
+pub struct StoredInspect {
+    /// By the number of the resource.
+    resources: Vec<OfResource>,
 }
 
-impl Inspect for MetadataInspect {
-    fn inspect(&self, _resource: ResourceId, stored: &[u8]) -> Attributes {
-        let terminating = scan::scalar(stored, &["metadata", "deletionTimestamp"]).is_some();
-        // Most objects carry no labels, and finding none of the word is cheaper than a tree.
-        if memchr::memmem::find(stored, b"\"labels\":{\"").is_none() {
-            return Attributes { labels: Box::default(), terminating };
+struct OfResource {
+    selectable: &'static Selectable,
+    /// The paths of all resources, and then those of its fields: all are found in one walk.
+    paths: Vec<Path>,
+}
+
+impl OfResource {
+    fn new(selectable: &'static Selectable) -> OfResource {
+        let common = [DELETION_TIMESTAMP, LABELS];
+        OfResource { selectable, paths: common.iter().chain(selectable.paths()).copied().collect() }
+    }
+}
+
+impl StoredInspect {
+    /// For `count` stored resources, some of which are served.
+    pub fn new(count: usize, served: &[ServedResource]) -> StoredInspect {
+        let of = |number| {
+            let served = served.iter().find(|served| usize::from(served.stored.0) == number);
+            OfResource::new(served.map_or(&NO_FIELDS, |served| served.strategy.selectable()))
+        };
+        StoredInspect { resources: (0..count).map(of).collect() }
+    }
+}
+
+/// Room for the paths of any resource.
+const PATHS_MAX: usize = 16;
+
+impl Inspect for StoredInspect {
+    fn inspect(&self, resource: ResourceId, stored: &[u8]) -> Attributes {
+        let Some(of) = self.resources.get(usize::from(resource.0)) else { return Attributes::default() };
+        let mut room = [None; PATHS_MAX];
+        let found = &mut room[..of.paths.len()];
+        scan::positions(stored, &of.paths, found);
+        let scalar = |path: usize| scan::scalar_at(stored, found[path]?);
+        Attributes {
+            labels: found[1].map(|at| scan::labels_at(stored, at)).unwrap_or_default().into(),
+            fields: of.selectable.read(|path| scalar(path + 2)),
+            indexed: of.selectable.is_indexed(),
+            terminating: scalar(0).is_some(),
         }
-        ARENA.with_borrow_mut(|(arena, whole)| {
-            whole.clear();
-            whole.push(b'{');
-            whole.extend_from_slice(stored);
-            let labels = labels(arena, whole);
-            arena.reset();
-            Attributes { labels, terminating }
-        })
     }
-}
-
-/// `key NUL value NUL …`, keys sorted.
-fn labels(arena: &Bump, whole: &[u8]) -> Box<str> {
-    let Ok(object) = json::decode_untyped(arena, whole) else { return Box::default() };
-    let labels = object
-        .as_map()
-        .and_then(|object| object.get("metadata"))
-        .and_then(Value::as_map)
-        .and_then(|metadata| metadata.get("labels"))
-        .and_then(Value::as_map);
-    let mut pairs: Vec<(&str, &str)> = labels
-        .into_iter()
-        .flat_map(|labels| labels.iter().filter_map(|(key, value)| Some((key, value.as_str()?))))
-        .collect();
-    pairs.sort_unstable();
-    let mut text = String::new();
-    for (key, value) in pairs {
-        text.extend([key, "\0", value, "\0"]);
-    }
-    text.into()
 }
 
 #[cfg(test)]
 mod tests {
+    use ringbolt_controlplane::registry;
+    use ringbolt_machinery::schema::Schema;
+
     use super::*;
 
     #[test]
     fn attributes() {
-        let check = |stored: &str, labels: &str, terminating: bool| {
-            let found = MetadataInspect.inspect(ResourceId(0), stored.as_bytes());
+        let registry = registry::build(Schema::builtin());
+        let inspect = StoredInspect::new(registry.stored_names.len(), &registry.served);
+        let check = |resource: &str, stored: &str, labels: &str, terminating: bool, first: &str| {
+            let number = registry.stored_names.iter().position(|name| name == resource).unwrap();
+            let found = inspect.inspect(ResourceId(number as u16), stored.as_bytes());
             assert_eq!((&*found.labels, found.terminating), (labels, terminating), "{stored}");
+            assert_eq!(found.fields.get(0), first.as_bytes(), "{stored}");
+            assert_eq!(found.indexed, ["pods", "events"].contains(&resource));
         };
-        check(r#""metadata":{"name":"a"}}"#, "", false);
-        check(r#""metadata":{"labels":{"b":"2","a":"x\"y"},"name":"a"}}"#, "a\0x\"y\0b\x002\0", false);
-        check(r#""metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","labels":{}}}"#, "", true);
-        check(r#""metadata":{"name":"a"},"spec":{"labels":{"a":"b"}}}"#, "", false);
+        let maps = "configmaps";
+        check(maps, r#""metadata":{"name":"a"}}"#, "", false, "");
+        let labels = "a\0x\"y\0b\x002\0";
+        check(maps, r#""metadata":{"labels":{"b":"2","a":"x\"y"},"name":"a"}}"#, labels, false, "");
+        check(maps, r#""metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","labels":{}}}"#, "", true, "");
+        check(maps, r#""metadata":{"name":"a"},"spec":{"labels":{"a":"b"}}}"#, "", false, "");
+        let pod = r#""metadata":{"labels":{"b":"2"}},"spec":{"nodeName":"n"}}"#;
+        check("pods", pod, "b\x002\0", false, "n");
+        check("events", r#""metadata":{},"involvedObject":{"kind":"Pod","name":"p"}}"#, "", false, "p");
+        check("secrets", r#""metadata":{},"type":"Opaque"}"#, "", false, "Opaque");
+        // A resource that nobody serves.
+        assert_eq!(inspect.inspect(ResourceId(u16::MAX), pod.as_bytes()), Attributes::default());
+    }
+
+    #[test]
+    fn there_is_room_for_all_paths() {
+        for served in registry::build(Schema::builtin()).served {
+            let paths = OfResource::new(served.strategy.selectable()).paths.len();
+            assert!(paths <= PATHS_MAX, "{}: {paths}", served.facts.resource);
+        }
     }
 }

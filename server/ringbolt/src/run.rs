@@ -23,7 +23,7 @@ use crate::{
     control_plane,
     disk::JournalDisk,
     flags::Flags,
-    inspect::MetadataInspect,
+    inspect::StoredInspect,
     kubeconfig, layout,
     pki::{self, Pair, Pki},
     settings::{Serving, Settings},
@@ -111,7 +111,7 @@ impl Opened {
         let registry = registry::build(schema);
         let folder = layout::store(&settings.data_dir);
         let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let inspect = Arc::new(MetadataInspect);
+        let inspect = Arc::new(StoredInspect::new(registry.stored_names.len(), &registry.served));
         let mut options =
             EmbeddedOptions::new(registry.stored_names.clone(), Some(registry.namespaces), inspect);
         options.quota_bytes = settings.quota_bytes;

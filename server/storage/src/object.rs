@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::encoding::Encoding;
+use crate::{
+    encoding::Encoding,
+    fields::{self, Fields},
+};
 
 /// A resource's number within a store: the index in the list of names given at open. The journal keeps names,
 /// not numbers.
@@ -27,8 +30,19 @@ pub struct EncodedObject {
 pub struct Attributes {
     /// Labels as `key NUL value NUL …`, keys sorted.
     pub labels: Box<str>,
+    /// Values of the selectable fields.
+    pub fields: Fields,
+    /// The first of these values is indexed: [`crate::snapshot::Snapshot::with_value`] finds the object by it.
+    pub indexed: bool,
     /// `metadata.deletionTimestamp` is set (for a namespace: nothing may be created in it).
     pub terminating: bool,
+}
+
+impl Attributes {
+    /// Where the object stands in the index, if it is in it.
+    pub(crate) fn place(&self) -> Option<u64> {
+        self.indexed.then(|| fields::place(self.fields.get(0)))
+    }
 }
 
 /// Reads [`Attributes`] from stored JSON; used when the journal is read back.

@@ -142,10 +142,10 @@ impl Published {
         for event in changes.iter().rev() {
             match &event.previous {
                 None => {
-                    objects.remove(&*event.object.key);
+                    objects.remove(&event.object.key);
                 }
                 Some(previous) => {
-                    objects.insert(Arc::from(&*previous.key), previous.clone());
+                    objects.put(previous.clone());
                 }
             }
             debug_assert_eq!(event.previous.is_none(), event.kind == EventKind::Added);

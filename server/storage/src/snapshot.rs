@@ -2,12 +2,7 @@
 
 use std::{ops::Bound, sync::Arc};
 
-use imbl::OrdMap;
-
-use crate::object::Object;
-
-/// Objects of one resource, in key order. Copies share structure.
-pub(crate) type Objects = OrdMap<Arc<str>, Arc<Object>>;
+use crate::{object::Object, objects::Objects};
 
 /// What is published of one resource.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +42,46 @@ impl Snapshot {
             _ => Bound::Included(prefix),
         };
         Range { iter: self.root.objects.range::<_, str>((from, Bound::Unbounded)), prefix }
+    }
+    /// Those of [`Snapshot::range`] whose indexed value is `value`, and rarely some more: look at the value. The
+    /// cost is that of what comes out. Nothing comes of a resource without an index.
+    pub fn with_value<'s>(
+        &'s self,
+        value: &[u8],
+        prefix: &'s str,
+        after: Option<&str>,
+    ) -> impl Iterator<Item = &'s Arc<Object>> + use<'s> {
+        self.root.objects.with_value(value, prefix, after)
+    }
+    /// Objects of this name in any namespace, with a key greater than `after`, in key order: a look-up in each
+    /// namespace that has objects, whatever their number.
+    pub fn named<'s>(
+        &'s self,
+        name: &str,
+        after: Option<&str>,
+    ) -> impl Iterator<Item = &'s Arc<Object>> + use<'s> {
+        let (name, after) = (name.to_owned(), after.unwrap_or("").to_owned());
+        // Where the namespace begins that is looked at next.
+        let mut from = after.split_inclusive('/').next().unwrap_or("").to_owned();
+        std::iter::from_fn(move || {
+            loop {
+                let bounds = (Bound::Included(&*from), Bound::Unbounded);
+                let (_, first) = self.root.objects.range::<_, str>(bounds).next()?;
+                let namespace = first.namespace();
+                from.clear();
+                let found = if namespace.is_empty() {
+                    from.extend([&*first.key, "\0"]);
+                    (first.name() == name).then_some(first)
+                } else {
+                    // What follows the slash in the order of bytes: no key of the namespace is as great.
+                    from.extend([namespace, "0"]);
+                    self.root.objects.get(&*format!("{namespace}/{name}"))
+                };
+                if let Some(found) = found.filter(|object| *object.key > *after) {
+                    return Some(found);
+                }
+            }
+        })
     }
     /// Number of objects.
     pub fn len(&self) -> usize {

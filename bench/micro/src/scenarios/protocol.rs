@@ -146,10 +146,10 @@ pub(super) fn filter_chain(_: Scale) -> Run {
     let (peer, mut state) = (Peer::default(), RequestState::default());
     let received = Instant::now();
     Box::new(move || {
-        let (site, head, info) = (&server.site, keeps.0.head(), RequestInfo::default());
+        let site = &server.site;
         let request = Request {
-            head: &head,
-            info: &info,
+            head: keeps.0.head(),
+            info: RequestInfo::default(),
             body: Bytes::new(),
             user: &site.nobody,
             received,

@@ -36,7 +36,7 @@ fn write(number: usize, precondition: Precondition) -> Write {
             object: EncodedObject { json: json.into(), splice },
             attributes: Attributes {
                 labels: "app.kubernetes.io/name\0settings\0tier\0backend\0".into(),
-                terminating: false,
+                ..Attributes::default()
             },
             ttl: None,
         },

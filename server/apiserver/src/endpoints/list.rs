@@ -138,24 +138,12 @@ impl List {
         let after = after.as_deref().map(|a| a.trim_end_matches('\0'));
         let mut items: Vec<Arc<Object>> = Vec::new();
         let mut more = false;
-        if let (Some(name), None, false) = (&selection.name, after, selection.namespace.is_empty())
-            && let Some(object) = snapshot.get(&format!("{}{name}", selection.prefix))
-        {
-            // One name in one namespace is a look-up, not a walk.
-            if selection.matches(object) {
-                items.push(object.clone());
+        for object in selection.select(&snapshot, after) {
+            if self.limit > 0 && items.len() == self.limit {
+                more = true;
+                break;
             }
-        } else {
-            for object in snapshot.range(&selection.prefix, after) {
-                if !selection.is_plain() && !selection.matches(object) {
-                    continue;
-                }
-                if self.limit > 0 && items.len() == self.limit {
-                    more = true;
-                    break;
-                }
-                items.push(object.clone());
-            }
+            items.push(object.clone());
         }
         let mut page =
             Page { revision: snapshot.revision(), items, continue_token: String::new(), remaining: None };

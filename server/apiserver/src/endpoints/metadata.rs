@@ -11,7 +11,7 @@ use super::{
     identity::{generate_name, now_rfc3339},
     resource::ResourceStore,
 };
-use crate::core::CoreState;
+use crate::{core::CoreState, selectable::Selectable};
 
 /// A string of `metadata`, empty where it is not set.
 pub(crate) fn text<'a>(object: &Value<'a>, field: &str) -> &'a str {
@@ -153,7 +153,7 @@ fn restore<'a>(meta: &mut Map<'a>, field: &'static str, value: Option<Value<'a>>
 }
 
 /// What the store wants to know of an object about to be written.
-pub(crate) fn attributes(object: &Value<'_>) -> Attributes {
+pub(crate) fn attributes(object: &Value<'_>, selectable: &Selectable) -> Attributes {
     let mut labels: Vec<(&str, &str)> = object
         .path(&["metadata", "labels"])
         .and_then(Value::as_map)
@@ -167,7 +167,12 @@ pub(crate) fn attributes(object: &Value<'_>) -> Attributes {
         text.push_str(value);
         text.push('\0');
     }
-    Attributes { labels: text.into(), terminating: is_terminating(object) }
+    Attributes {
+        labels: text.into(),
+        fields: selectable.of_tree(object),
+        indexed: selectable.is_indexed(),
+        terminating: is_terminating(object),
+    }
 }
 
 /// Whether `new` (a stored form without its version) says the same as what is stored.

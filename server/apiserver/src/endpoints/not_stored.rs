@@ -3,7 +3,7 @@
 //! They are decoded, negotiated and rendered like stored resources, so each has a [`ResourceStore`] that no handler
 //! takes to storage.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use bumpalo::Bump;
 use bytes::Bytes;
@@ -29,6 +29,7 @@ use crate::{
     registry::{Grace, Part, ServedResource, Strategy},
     request::Request,
     response::{JSON, PROTOBUF, Response, YAML},
+    selectable::{NO_FIELDS, Selectable},
 };
 
 /// The strategy of what is not stored: nothing is filled in, kept or refused.
@@ -61,11 +62,8 @@ impl Strategy for NotStored {
     fn name_error(&self, _: &str, _: bool) -> Option<String> {
         None
     }
-    fn selectable_field<'o>(&self, _: &str, _: &'o [u8]) -> Option<Cow<'o, str>> {
-        None
-    }
-    fn selectable_fields(&self) -> &'static [&'static str] {
-        &[]
+    fn selectable(&self) -> &Selectable {
+        &NO_FIELDS
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ringbolt_machinery::status::Status;
 use ringbolt_protocol::selector::{FieldSelector, LabelSelector};
-use ringbolt_storage::object::Object;
+use ringbolt_storage::{object::Object, snapshot::Snapshot};
 
 use super::resource::ResourceStore;
 
@@ -18,7 +18,34 @@ pub(crate) struct Selection {
     /// The one name that fields or path ask for.
     pub(crate) name: Option<String>,
     labels: LabelSelector,
-    fields: FieldSelector,
+    fields: Vec<Requirement>,
+}
+
+/// What a field selector asks of one field.
+struct Requirement {
+    of: Of,
+    value: Box<str>,
+    /// Or must differ.
+    equals: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Name,
+    Namespace,
+    /// A column of the values kept with an object.
+    Column(usize),
+}
+
+impl Requirement {
+    fn holds(&self, object: &Object) -> bool {
+        let value = match self.of {
+            Of::Name => object.name().as_bytes(),
+            Of::Namespace => object.namespace().as_bytes(),
+            Of::Column(column) => object.attributes.fields.get(column),
+        };
+        (value == self.value.as_bytes()) == self.equals
+    }
 }
 
 impl Selection {
@@ -30,13 +57,19 @@ impl Selection {
         labels: LabelSelector,
         fields: FieldSelector,
     ) -> Result<Self, Status> {
-        let selectable = store.served.strategy.selectable_fields();
+        let selectable = store.served.strategy.selectable();
+        let mut requirements = Vec::with_capacity(fields.requirements.len());
         for requirement in &fields.requirements {
-            let field = &*requirement.field;
-            let common = field == "metadata.name" || field == "metadata.namespace";
-            if !common && !selectable.contains(&field) {
-                return Err(Status::bad_request(field_not_supported(store, field)));
-            }
+            let of = match &*requirement.field {
+                "metadata.name" => Of::Name,
+                "metadata.namespace" => Of::Namespace,
+                field => match selectable.column(field) {
+                    Some(column) => Of::Column(column),
+                    None => return Err(Status::bad_request(field_not_supported(store, field))),
+                },
+            };
+            let value = (*requirement.value).into();
+            requirements.push(Requirement { of, value, equals: requirement.equals });
         }
         let name = match fields.requires_exact("metadata.name") {
             Some(name) => Some(name.to_owned()),
@@ -49,7 +82,7 @@ impl Selection {
             namespace: namespace.to_owned(),
             name,
             labels,
-            fields,
+            fields: requirements,
         })
     }
 
@@ -71,21 +104,50 @@ impl Selection {
                 return false;
             }
         }
-        self.fields.is_empty()
-            || self.fields.requirements.iter().all(|r| match &*r.field {
-                "metadata.name" => (object.name() == r.value) == r.equals,
-                "metadata.namespace" => (object.namespace() == r.value) == r.equals,
-                field => {
-                    let value = self.store.served.strategy.selectable_field(field, &object.json);
-                    (value.as_deref().unwrap_or("") == r.value) == r.equals
-                }
-            })
+        self.fields.iter().all(|requirement| requirement.holds(object))
+    }
+
+    /// The value that the selector asks of the field the store has an index of.
+    pub(crate) fn indexed_value(&self) -> Option<&str> {
+        if !self.store.served.strategy.selectable().is_indexed() {
+            return None;
+        }
+        self.exact(Of::Column(0))
+    }
+
+    fn exact(&self, of: Of) -> Option<&str> {
+        self.fields.iter().find(|r| r.equals && r.of == of).map(|r| &*r.value)
+    }
+
+    /// The selected objects whose key is greater than `after`, in key order, by the shortest way there is to them.
+    pub(crate) fn select<'s>(
+        &'s self,
+        snapshot: &'s Snapshot,
+        after: Option<&'s str>,
+    ) -> Box<dyn Iterator<Item = &'s Arc<Object>> + 's> {
+        if self.is_plain() && self.name.is_none() {
+            return Box::new(snapshot.range(&self.prefix, after));
+        }
+        let selected = |object: &&'s Arc<Object>| self.matches(object);
+        let one_namespace = !self.namespace.is_empty() || !self.store.served.facts.namespaced;
+        if let (Some(name), true) = (&self.name, one_namespace) {
+            let found = snapshot.get(&format!("{}{name}", self.prefix));
+            let found = found.filter(|object| after.is_none_or(|after| &*object.key > after));
+            return Box::new(found.into_iter().filter(selected));
+        }
+        if let Some(value) = self.indexed_value() {
+            return Box::new(snapshot.with_value(value.as_bytes(), &self.prefix, after).filter(selected));
+        }
+        if let (Some(name), false) = (&self.name, one_namespace) {
+            return Box::new(snapshot.named(name, after).filter(selected));
+        }
+        Box::new(snapshot.range(&self.prefix, after).filter(selected))
     }
 }
 
 /// The text for a field that cannot be selected on. Kinds with selectable fields of their own are named.
 fn field_not_supported(store: &ResourceStore, field: &str) -> String {
-    if store.served.strategy.selectable_fields().is_empty() {
+    if store.served.strategy.selectable().is_empty() {
         format!("\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
     } else {
         format!("field label not supported: {field}")

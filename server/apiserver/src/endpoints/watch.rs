@@ -119,11 +119,7 @@ impl WatchSource {
         };
         let from = if wants_initial {
             let snapshot = core.storage.snapshot(store.stored());
-            let selected = |o: &&Arc<Object>| {
-                source.selection.is_plain() && source.selection.name.is_none() || source.selection.matches(o)
-            };
-            let objects: Vec<_> =
-                snapshot.range(&source.selection.prefix, None).filter(selected).cloned().collect();
+            let objects: Vec<_> = source.selection.select(&snapshot, None).cloned().collect();
             source.initial = objects.into_iter();
             // The bookmark also ends what a version of 0, or none, brings by itself.
             if bookmarks && (send_initial == Some(true) || options.resource_version == "0" || version == 0) {
@@ -142,6 +138,7 @@ impl WatchSource {
             namespace: (!source.selection.namespace.is_empty())
                 .then(|| source.selection.namespace.as_str().into()),
             name: source.selection.name.as_deref().map(Into::into),
+            value: source.selection.indexed_value().map(Into::into),
         };
         match core.hub.subscribe(scope, from) {
             Ok(subscription) => source.subscription = Some(subscription),

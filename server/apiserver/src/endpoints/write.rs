@@ -36,7 +36,7 @@ pub(crate) fn put(
         needs_namespace: store.served.facts.namespaced && precondition == Precondition::Absent,
         action: Action::Put {
             object: encoded,
-            attributes: metadata::attributes(object),
+            attributes: metadata::attributes(object, store.served.strategy.selectable()),
             ttl: (ttl > 0).then(|| std::time::Duration::from_secs(ttl)),
         },
     }

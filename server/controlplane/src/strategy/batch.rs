@@ -4,10 +4,7 @@ use bumpalo::Bump;
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::value::Value;
 
-use super::{
-    Rules, apps, pod,
-    selectable::{JOB, JOB_NAMES},
-};
+use super::{Rules, apps, pod, selectable::JOB};
 use crate::{
     tree::{Members, root},
     validation,
@@ -22,8 +19,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         "jobs" => Rules {
             disabled: &[&["spec", "scheduling"]],
             orphans_by_default: true,
-            selectable: JOB,
-            selectable_names: JOB_NAMES,
+            selectable: &JOB,
             prepare_for_create: Some(prepare_job),
             prepare_for_update: Some(apps::prepare_update),
             validate: Some(validation::batch::validate_job),

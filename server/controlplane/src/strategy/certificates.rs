@@ -10,7 +10,7 @@ use ringbolt_machinery::{
 use super::{
     Rules, common,
     rules::StatusMetadata,
-    selectable::{POD_CERTIFICATE, POD_CERTIFICATE_NAMES, SIGNER, SIGNER_NAMES},
+    selectable::{POD_CERTIFICATE, SIGNER},
 };
 use crate::{
     clock,
@@ -24,8 +24,7 @@ const REQUESTER: [&str; 4] = ["username", "uid", "groups", "extra"];
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
         "certificatesigningrequests" => Rules {
-            selectable: SIGNER,
-            selectable_names: SIGNER_NAMES,
+            selectable: &SIGNER,
             name: names::path_segment_errors,
             prepare_for_create: Some(prepare_request),
             prepare_for_update: Some(prepare_request_update),
@@ -38,8 +37,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             // The rule for the name depends on the signer: validation has it.
             name: |_, _| Vec::new(),
             unconditional_update: false,
-            selectable: SIGNER,
-            selectable_names: SIGNER_NAMES,
+            selectable: &SIGNER,
             validate: Some(validation::certificates::validate_trust_bundle),
             validate_update: Some(validation::certificates::validate_trust_bundle_update),
             ..Rules::BASE
@@ -47,8 +45,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         "podcertificaterequests" => Rules {
             unconditional_update: false,
             status_metadata: StatusMetadata::Reset,
-            selectable: POD_CERTIFICATE,
-            selectable_names: POD_CERTIFICATE_NAMES,
+            selectable: &POD_CERTIFICATE,
             validate: Some(validation::pod_certificate_request::validate),
             validate_update: Some(validation::pod_certificate_request::validate_update),
             ..Rules::STATUS

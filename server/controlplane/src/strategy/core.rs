@@ -7,9 +7,7 @@ use ringbolt_machinery::value::{Map, Value};
 use super::{
     Rules, events, namespace, pod,
     rules::Generation,
-    selectable::{
-        NODE, NODE_NAMES, REPLICATION_CONTROLLER, REPLICATION_CONTROLLER_NAMES, SECRET, SECRET_NAMES,
-    },
+    selectable::{NODE, REPLICATION_CONTROLLER, SECRET},
     service,
 };
 use crate::{
@@ -49,8 +47,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             keeps_status_on_create: true,
             prepare_for_create: Some(prepare_node),
             prepare_for_update: Some(prepare_node_update),
-            selectable: NODE,
-            selectable_names: NODE_NAMES,
+            selectable: &NODE,
             validate: Some(validation::node::validate),
             validate_update: Some(validation::node::validate_update),
             warnings: Some(validation::node::warnings),
@@ -88,8 +85,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         },
         "replicationcontrollers" => Rules {
             orphans_by_default: true,
-            selectable: REPLICATION_CONTROLLER,
-            selectable_names: REPLICATION_CONTROLLER_NAMES,
+            selectable: &REPLICATION_CONTROLLER,
             prepare_for_create: Some(|arena, object| {
                 pod::prepare_template(arena, object, &["spec", "template"])
             }),
@@ -105,8 +101,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             ..Rules::STATUS
         },
         "secrets" => Rules {
-            selectable: SECRET,
-            selectable_names: SECRET_NAMES,
+            selectable: &SECRET,
             validate: Some(validation::secret::validate),
             validate_update: Some(validation::secret::validate_update),
             ..Rules::BASE

@@ -2,7 +2,7 @@
 
 use super::{
     Rules,
-    selectable::{EVENT, EVENT_NAMES, NEW_EVENT, NEW_EVENT_NAMES},
+    selectable::{EVENT, NEW_EVENT},
 };
 use crate::{limits::EVENT_TTL_SECONDS, validation};
 
@@ -10,8 +10,7 @@ pub(super) fn core() -> Rules {
     Rules {
         create_on_update: true,
         ttl_seconds: EVENT_TTL_SECONDS,
-        selectable: EVENT,
-        selectable_names: EVENT_NAMES,
+        selectable: &EVENT,
         validate: Some(validation::event::validate_core),
         validate_update: Some(|_, object, _, errors| validation::event::validate_core(object, errors)),
         ..Rules::BASE
@@ -21,8 +20,7 @@ pub(super) fn core() -> Rules {
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "events").then(|| Rules {
         status_group: Some(""),
-        selectable: NEW_EVENT,
-        selectable_names: NEW_EVENT_NAMES,
+        selectable: &NEW_EVENT,
         validate: Some(validation::event::validate_new),
         validate_update: Some(validation::event::validate_new_update),
         ..core()

@@ -27,16 +27,14 @@ pub(crate) mod service;
 mod storage;
 mod storagemigration;
 
-use std::borrow::Cow;
-
 use bumpalo::Bump;
 use ringbolt_apiserver::{
     authentication::UserInfo,
     registry::{Grace, Part, Strategy},
+    selectable::Selectable,
 };
 use ringbolt_machinery::{
     field::FieldError,
-    scan,
     schema::{Schema, StructId},
     status::Status,
     value::Value,
@@ -80,6 +78,7 @@ pub(crate) fn rules(group: &str, resource: &str) -> Option<Rules> {
 /// The strategy of one resource.
 pub(crate) struct ResourceStrategy {
     rules: Rules,
+    selectable: Selectable,
     schema: &'static Schema,
     /// Struct of the storage version.
     ty: StructId,
@@ -89,7 +88,7 @@ pub(crate) struct ResourceStrategy {
 
 impl ResourceStrategy {
     pub(crate) fn new(rules: Rules, schema: &'static Schema, ty: StructId) -> Self {
-        ResourceStrategy { rules, schema, ty, allocator: None }
+        ResourceStrategy { rules, selectable: rules.selectable.build(), schema, ty, allocator: None }
     }
 
     /// With an allocator that completes what is written.
@@ -286,14 +285,7 @@ impl Strategy for ResourceStrategy {
         self.rules.check_delete.and_then(|check| check(name))
     }
 
-    fn selectable_field<'o>(&self, field: &str, json: &'o [u8]) -> Option<Cow<'o, str>> {
-        let selectable = self.rules.selectable.iter().find(|s| s.field == field)?;
-        let found =
-            selectable.paths.iter().filter_map(|path| scan::scalar(json, path)).find(|text| !text.is_empty());
-        Some(found.unwrap_or(Cow::Borrowed(selectable.absent)))
-    }
-
-    fn selectable_fields(&self) -> &'static [&'static str] {
-        self.rules.selectable_names
+    fn selectable(&self) -> &Selectable {
+        &self.selectable
     }
 }

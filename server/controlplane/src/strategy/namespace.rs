@@ -9,10 +9,7 @@ use ringbolt_machinery::{
     value::Value,
 };
 
-use super::{
-    Rules, common,
-    selectable::{NAMESPACE, NAMESPACE_NAMES},
-};
+use super::{Rules, common, selectable::NAMESPACE};
 use crate::tree::{Members, list_mut, map, root};
 
 /// Namespaces that the system needs; `kube-node-lease` is not among them.
@@ -26,8 +23,7 @@ pub(super) fn rules() -> Rules {
     Rules {
         name: names::name_is_dns_label,
         returns_deleted: true,
-        selectable: NAMESPACE,
-        selectable_names: NAMESPACE_NAMES,
+        selectable: &NAMESPACE,
         prepare_for_create: Some(prepare),
         validate: Some(|object, errors| errors.extend(finalizer_errors(object, |_| FINALIZERS.to_owned()))),
         validate_update: Some(|part, object, _, errors| match part {

@@ -8,7 +8,7 @@ use super::{
     Rules, common,
     disabled::{self, Member},
     rules::Generation,
-    selectable::{POD, POD_NAMES},
+    selectable::POD,
 };
 use crate::{
     pod_resources, quality_of_service,
@@ -30,8 +30,7 @@ pub(super) fn rules() -> Rules {
     Rules {
         returns_deleted: true,
         generation: Generation::Counted,
-        selectable: POD,
-        selectable_names: POD_NAMES,
+        selectable: &POD,
         prepare_for_create: Some(prepare),
         prepare_for_update: Some(prepare_update),
         grace: Some(grace),

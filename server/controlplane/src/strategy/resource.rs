@@ -4,12 +4,7 @@ use bumpalo::Bump;
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::value::{Map, Value};
 
-use super::{
-    Rules,
-    disabled::Member,
-    rules::StatusMetadata,
-    selectable::{RESOURCE_SLICE, RESOURCE_SLICE_NAMES},
-};
+use super::{Rules, disabled::Member, rules::StatusMetadata, selectable::RESOURCE_SLICE};
 use crate::{
     clock,
     tree::{Members, root},
@@ -59,13 +54,9 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             validate_update: Some(validation::resource::validate_template_update),
             ..Rules::BASE
         },
-        "resourceslices" => Rules {
-            returns_deleted: true,
-            selectable: RESOURCE_SLICE,
-            selectable_names: RESOURCE_SLICE_NAMES,
-            disabled: SLICE,
-            ..Rules::SPEC
-        },
+        "resourceslices" => {
+            Rules { returns_deleted: true, selectable: &RESOURCE_SLICE, disabled: SLICE, ..Rules::SPEC }
+        }
         "devicetaintrules" => Rules {
             unconditional_update: false,
             status_metadata: StatusMetadata::Reset,

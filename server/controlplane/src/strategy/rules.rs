@@ -4,7 +4,10 @@ use bumpalo::Bump;
 use ringbolt_apiserver::{authentication::UserInfo, registry::Part};
 use ringbolt_machinery::{field::FieldError, status::Status, validation::names, value::Value};
 
-use super::{disabled::Member, selectable::Selectable};
+use super::{
+    disabled::Member,
+    selectable::{self, Table},
+};
 
 /// How `metadata.generation` moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +74,7 @@ pub(crate) struct Rules {
     /// DELETE answers with the object.
     pub(crate) returns_deleted: bool,
     /// Fields that can be selected on.
-    pub(crate) selectable: &'static [Selectable],
-    /// Their names.
-    pub(crate) selectable_names: &'static [&'static str],
+    pub(crate) selectable: &'static Table,
     /// Seconds to live: events.
     pub(crate) ttl_seconds: u64,
     /// Group that statuses name where it is another one.
@@ -109,8 +110,7 @@ impl Rules {
         standard_finalizers: true,
         orphans_by_default: false,
         returns_deleted: false,
-        selectable: &[],
-        selectable_names: &[],
+        selectable: &selectable::NO_FIELDS,
         ttl_seconds: 0,
         status_group: None,
         deprecation_warning: None,

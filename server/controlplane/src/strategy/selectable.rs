@@ -1,26 +1,66 @@
 //! Fields that field selectors know besides `metadata.name` and `metadata.namespace`.
 
+use ringbolt_apiserver::selectable::{Path, Selectable};
+
+/// The fields of one served resource.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// In the order that the store keeps their values in.
+    fields: &'static [Field],
+    /// The store has an index of the first one.
+    indexed: bool,
+    /// The table of the resource in whose store its objects are, where that is another one. It has all values.
+    kept_as: Option<&'static Table>,
+}
+
 /// One field.
 #[derive(Debug)]
-pub(crate) struct Selectable {
+struct Field {
     /// As the selector names it.
-    pub(crate) field: &'static str,
+    name: &'static str,
     /// Where it stands in the stored form; the first path that leads to something counts.
-    pub(crate) paths: &'static [&'static [&'static str]],
+    paths: &'static [Path],
     /// Its value where no path leads anywhere.
-    pub(crate) absent: &'static str,
+    absent: &'static str,
+}
+
+impl Table {
+    /// The columns and names.
+    pub(crate) fn build(&self) -> Selectable {
+        let kept = self.kept_as.unwrap_or(self);
+        let mut selectable = Selectable::default();
+        if kept.indexed {
+            selectable = selectable.indexed();
+        }
+        for field in kept.fields {
+            selectable.keep(field.paths, field.absent);
+        }
+        for field in self.fields {
+            let is_kept = selectable.name(field.name, field.paths, field.absent);
+            assert!(is_kept, "the store keeps no value for {}", field.name);
+        }
+        selectable
+    }
 }
 
 macro_rules! selectable {
-    ($table:ident, $names:ident: $($field:literal => [$([$($step:literal),+]),*] or $absent:literal;)*) => {
-        pub(crate) static $table: &[Selectable] = &[$(
-            Selectable { field: $field, paths: &[$(&[$($step),+]),*], absent: $absent },
-        )*];
-        pub(crate) static $names: &[&str] = &[$($field),*];
+    ($table:ident $($rule:ident = $value:tt),*:
+        $($field:literal => [$([$($step:literal),+]),*] or $absent:literal;)*) => {
+        pub(crate) static $table: Table = Table {
+            fields: &[$(Field { name: $field, paths: &[$(&[$($step),+]),*], absent: $absent }),*],
+            $($rule: $value,)*
+            ..NONE
+        };
     };
 }
 
-selectable! { POD, POD_NAMES:
+/// Without fields.
+const NONE: Table = Table { fields: &[], indexed: false, kept_as: None };
+
+/// The table of a resource without fields of its own.
+pub(crate) static NO_FIELDS: Table = NONE;
+
+selectable! { POD indexed = true:
     "spec.nodeName" => [["spec", "nodeName"]] or "";
     "spec.host" => [["spec", "nodeName"]] or "";
     "spec.restartPolicy" => [["spec", "restartPolicy"]] or "";
@@ -34,18 +74,18 @@ selectable! { POD, POD_NAMES:
     "status.nominatedNodeName" => [["status", "nominatedNodeName"]] or "";
 }
 
-selectable! { NODE, NODE_NAMES:
+selectable! { NODE:
     "spec.unschedulable" => [["spec", "unschedulable"]] or "false";
 }
 
-selectable! { REPLICATION_CONTROLLER, REPLICATION_CONTROLLER_NAMES:
+selectable! { REPLICATION_CONTROLLER:
     "status.replicas" => [["status", "replicas"]] or "0";
 }
 
-selectable! { EVENT, EVENT_NAMES:
+selectable! { EVENT indexed = true:
+    "involvedObject.name" => [["involvedObject", "name"]] or "";
     "involvedObject.kind" => [["involvedObject", "kind"]] or "";
     "involvedObject.namespace" => [["involvedObject", "namespace"]] or "";
-    "involvedObject.name" => [["involvedObject", "name"]] or "";
     "involvedObject.uid" => [["involvedObject", "uid"]] or "";
     "involvedObject.apiVersion" => [["involvedObject", "apiVersion"]] or "";
     "involvedObject.resourceVersion" => [["involvedObject", "resourceVersion"]] or "";
@@ -56,7 +96,7 @@ selectable! { EVENT, EVENT_NAMES:
     "type" => [["type"]] or "";
 }
 
-selectable! { NEW_EVENT, NEW_EVENT_NAMES:
+selectable! { NEW_EVENT kept_as = (Some(&EVENT)):
     "reason" => [["reason"]] or "";
     "regarding.kind" => [["involvedObject", "kind"]] or "";
     "regarding.namespace" => [["involvedObject", "namespace"]] or "";
@@ -69,34 +109,34 @@ selectable! { NEW_EVENT, NEW_EVENT_NAMES:
     "type" => [["type"]] or "";
 }
 
-selectable! { NAMESPACE, NAMESPACE_NAMES:
+selectable! { NAMESPACE:
     "status.phase" => [["status", "phase"]] or "";
 }
 
-selectable! { SECRET, SECRET_NAMES:
+selectable! { SECRET:
     "type" => [["type"]] or "";
 }
 
-selectable! { SERVICE, SERVICE_NAMES:
+selectable! { SERVICE:
     "spec.clusterIP" => [["spec", "clusterIP"]] or "";
     "spec.type" => [["spec", "type"]] or "";
 }
 
-selectable! { JOB, JOB_NAMES:
+selectable! { JOB:
     "status.successful" => [["status", "succeeded"]] or "0";
 }
 
-selectable! { SIGNER, SIGNER_NAMES:
+selectable! { SIGNER:
     "spec.signerName" => [["spec", "signerName"]] or "";
 }
 
-selectable! { POD_CERTIFICATE, POD_CERTIFICATE_NAMES:
+selectable! { POD_CERTIFICATE:
     "spec.signerName" => [["spec", "signerName"]] or "";
     "spec.podName" => [["spec", "podName"]] or "";
     "spec.nodeName" => [["spec", "nodeName"]] or "";
 }
 
-selectable! { RESOURCE_SLICE, RESOURCE_SLICE_NAMES:
+selectable! { RESOURCE_SLICE indexed = true:
     "spec.nodeName" => [["spec", "nodeName"]] or "";
     "spec.driver" => [["spec", "driver"]] or "";
     "spec.pool.name" => [["spec", "pool", "name"]] or "";

@@ -7,10 +7,7 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-use super::{
-    Rules,
-    selectable::{SERVICE, SERVICE_NAMES},
-};
+use super::{Rules, selectable::SERVICE};
 use crate::{
     tree::{Members, list, root},
     validation,
@@ -21,8 +18,7 @@ pub(super) fn rules() -> Rules {
         name: names::name_is_dns_label,
         create_on_update: true,
         returns_deleted: true,
-        selectable: SERVICE,
-        selectable_names: SERVICE_NAMES,
+        selectable: &SERVICE,
         prepare_for_create: Some(prepare),
         prepare_for_update: Some(prepare_update),
         validate: Some(validation::service::validate),

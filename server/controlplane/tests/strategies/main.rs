@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot build its objects should say so at once")]
 
 mod defaults;
+mod fields;
 mod kinds;
 mod registry;
 

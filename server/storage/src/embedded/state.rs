@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::record;
 use crate::{
     object::{Object, ResourceId},
-    snapshot::{Objects, Root},
+    objects::Objects,
+    snapshot::Root,
 };
 
 /// One resource's live objects.
@@ -67,11 +68,7 @@ impl State {
         if object.expires > 0 {
             self.expiry.insert((object.expires, object.revision), (object.resource, object.clone()));
         }
-        let stored = if is_there { resource.objects.get_mut(&*object.key) } else { None };
-        let previous = match stored {
-            Some(stored) => Some(std::mem::replace(stored, object)),
-            None => resource.objects.insert(Arc::from(&*object.key), object),
-        };
+        let previous = resource.objects.put_known(object, is_there);
         if let Some(previous) = &previous {
             self.forget(previous);
         }

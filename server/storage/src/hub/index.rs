@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Scope;
-use crate::object::Object;
+use crate::object::Event;
 
 /// Members by scope.
 #[derive(Default)]
@@ -19,6 +19,8 @@ struct OfResource {
     names: HashMap<Box<str>, Vec<usize>>,
     /// By `namespace/name`.
     keys: HashMap<Box<str>, Vec<usize>>,
+    /// By the value of the indexed field, all over the resource or in one namespace, by one name.
+    values: HashMap<Box<str>, Vec<(Scope, usize)>>,
 }
 
 impl Index {
@@ -29,6 +31,10 @@ impl Index {
             self.resources.resize_with(number + 1, OfResource::default);
         }
         let of = &mut self.resources[number];
+        if let Some(value) = &scope.value {
+            of.values.entry(value.clone()).or_default().push((scope.clone(), id));
+            return;
+        }
         match (&scope.namespace, &scope.name) {
             (None, None) => of.all.push(id),
             (Some(namespace), None) => of.namespaces.entry(namespace.clone()).or_default().push(id),
@@ -52,6 +58,15 @@ impl Index {
             }
         }
         let Some(of) = self.resources.get_mut(scope.resource.0 as usize) else { return };
+        if let Some(value) = &scope.value {
+            if let Some(members) = of.values.get_mut(value) {
+                members.retain(|(_, other)| *other != id);
+                if members.is_empty() {
+                    of.values.remove(value);
+                }
+            }
+            return;
+        }
         match (&scope.namespace, &scope.name) {
             (None, None) => {
                 take(&mut of.all, id);
@@ -61,8 +76,9 @@ impl Index {
             (Some(namespace), Some(name)) => take_at(&mut of.keys, &format!("{namespace}/{name}"), id),
         }
     }
-    /// Members that want the object's events, each once. Does not allocate beyond what `into` grows.
-    pub(super) fn matches(&self, object: &Object, into: &mut Vec<usize>) {
+    /// Members that want the event, each once. Does not allocate beyond what `into` grows.
+    pub(super) fn matches(&self, event: &Event, into: &mut Vec<usize>) {
+        let object = &*event.object;
         let Some(of) = self.resources.get(object.resource.0 as usize) else { return };
         into.extend_from_slice(&of.all);
         let mut add = |map: &HashMap<Box<str>, Vec<usize>>, key: &str| {
@@ -76,6 +92,19 @@ impl Index {
         add(&of.names, object.name());
         if object.namespace_len > 0 {
             add(&of.keys, &object.key);
+        }
+        if !of.values.is_empty() {
+            let now = object.attributes.fields.get(0);
+            let before = event.previous.as_ref().map_or(now, |previous| previous.attributes.fields.get(0));
+            let mut with = |value: &[u8]| {
+                let members = std::str::from_utf8(value).ok().and_then(|value| of.values.get(value));
+                let members = members.into_iter().flatten();
+                into.extend(members.filter(|(scope, _)| scope.contains(event)).map(|(_, id)| *id));
+            };
+            with(now);
+            if before != now {
+                with(before);
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A core's watch hub: takes committed events from the shared log and hands each to the subscriptions whose scope
 //! it is in.
 //!
-//! An event is looked up by (resource), (resource, namespace), (resource, key) and (resource, name), so its cost is
+//! An event is looked up by (resource), (resource, namespace), (resource, key), (resource, name) and (resource, indexed
+//! value before and after), so its cost is
 //! that of the subscriptions that want it, not of all that there are. A subscription that starts in the past reads
 //! the log with a cursor of its own until it has caught up with the hub, and is entered into the index only then:
 //! history costs no queue memory. Queues hold numbers of slots in one ring of events a hub, so an event that waits
@@ -22,7 +23,7 @@ use crate::{
     clock::{Clock, SystemClock},
     event_log::Cursor,
     limits,
-    object::{Event, ResourceId},
+    object::{Event, Object, ResourceId},
     storage::Storage,
 };
 
@@ -35,6 +36,9 @@ pub struct Scope {
     pub namespace: Option<Box<str>>,
     /// Only objects of this name.
     pub name: Option<Box<str>>,
+    /// Only objects whose indexed field has this value, or had it before the event. Without it where the resource
+    /// has no index.
+    pub value: Option<Box<str>>,
 }
 
 impl Scope {
@@ -43,6 +47,10 @@ impl Scope {
         event.object.resource == self.resource
             && self.namespace.as_deref().is_none_or(|namespace| event.object.namespace() == namespace)
             && self.name.as_deref().is_none_or(|name| event.object.name() == name)
+            && self.value.as_deref().is_none_or(|value| {
+                let has = |object: &Object| object.attributes.fields.get(0) == value.as_bytes();
+                has(&event.object) || event.previous.as_deref().is_some_and(has)
+            })
     }
 }
 
@@ -248,7 +256,7 @@ impl State {
             events += 1;
             self.position = event.revision;
             let mut matches = std::mem::take(&mut self.matches);
-            self.index.matches(&event.object, &mut matches);
+            self.index.matches(&event, &mut matches);
             deliveries += matches.len();
             if !matches.is_empty() {
                 let number = self.shared.push(event, now, matches.len());

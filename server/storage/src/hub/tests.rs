@@ -45,11 +45,11 @@ fn remove(store: &Embedded, resource: ResourceId, key: &str) -> u64 {
 }
 
 fn all(resource: ResourceId) -> Scope {
-    Scope { resource, namespace: None, name: None }
+    Scope { resource, namespace: None, name: None, value: None }
 }
 
 fn scope(resource: ResourceId, namespace: Option<&str>, name: Option<&str>) -> Scope {
-    Scope { resource, namespace: namespace.map(Into::into), name: name.map(Into::into) }
+    Scope { resource, namespace: namespace.map(Into::into), name: name.map(Into::into), value: None }
 }
 
 fn pump(hub: &Hub) {
@@ -110,6 +110,46 @@ fn scopes_get_what_is_theirs() {
     assert_eq!(hub.usage().subscriptions, 1);
     assert_eq!(drain(&nodes), ["7 z"]);
     assert_eq!(hub.usage().queued_bytes, 0);
+}
+
+#[test]
+fn a_value_gets_what_has_it_or_had_it() {
+    let store = store();
+    let hub = Hub::new(store.clone());
+    // The first word of a text is the indexed value.
+    let with = |value: &str, namespace: Option<&str>| Scope {
+        value: Some(value.into()),
+        ..scope(PODS, namespace, None)
+    };
+    let subscribe = |scope: Scope| hub.subscribe(scope, 0).unwrap();
+    let (one, two, none) = (with("n1", None), with("n2", None), with("n3", None));
+    let live = [&one, &two, &none, &with("n1", Some("a")), &all(PODS)].map(|scope| subscribe(scope.clone()));
+    write(&store, PODS, "a/x", " ");
+    write(&store, PODS, "a/x", "n1 bound");
+    write(&store, PODS, "b/y", "n1");
+    write(&store, PODS, "a/x", "n1 running");
+    write(&store, PODS, "b/y", "n2");
+    remove(&store, PODS, "a/x");
+    write(&store, NODES, "n1", "n1");
+    pump(&hub);
+    let n1 = vec!["2 a/x", "3 b/y", "4 a/x", "5 b/y", "6 a/x"];
+    let everything = vec!["1 a/x", "2 a/x", "3 b/y", "4 a/x", "5 b/y", "6 a/x"];
+    let expect = [n1.clone(), vec!["5 b/y"], vec![], vec!["2 a/x", "4 a/x", "6 a/x"], everything];
+    for (subscription, expect) in live.iter().zip(expect) {
+        assert_eq!(drain(subscription), expect);
+    }
+    // The same from the history, by another hub.
+    let late = Hub::new(store.clone());
+    assert_eq!(drain(&late.subscribe(one.clone(), 0).unwrap()), n1);
+    assert_eq!(drain(&late.subscribe(one, 3).unwrap()), n1[2..]);
+    assert_eq!(drain(&late.subscribe(none, 0).unwrap()), Vec::<String>::new());
+    // Those that left get nothing and cost nothing.
+    let mut live = Vec::from(live);
+    let two = live.swap_remove(1);
+    drop(live);
+    write(&store, PODS, "b/y", "n2 running");
+    pump(&hub);
+    assert_eq!((drain(&two), hub.usage().subscriptions), (vec!["8 b/y".to_owned()], 1));
 }
 
 #[test]

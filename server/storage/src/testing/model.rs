@@ -71,7 +71,7 @@ fn reader(store: Arc<dyn Storage>, seed: u64, stop: &AtomicBool, acknowledged: &
         assert!(snapshot.last_change() <= snapshot.revision());
         let mut mine = picture(&snapshot, &prefix);
         let mut position = snapshot.revision();
-        let scope = Scope { resource: PODS, namespace: namespace.map(Into::into), name: None };
+        let scope = Scope { resource: PODS, namespace: namespace.map(Into::into), name: None, value: None };
         let subscription = hub.subscribe(scope, position).expect("a list's revision can be watched from");
         for _ in 0..random.below(200) {
             hub.pump();

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::{
     api::{Action, Precondition, Write},
+    fields::Fields,
     object::{Attributes, EncodedObject, Inspect, Object, ResourceId},
     update::Update,
 };
@@ -20,9 +21,21 @@ pub(crate) fn namespace_len(key: &str) -> u16 {
     key.find('/').unwrap_or(0) as u16
 }
 
+/// What the tests' server says of an object: the first word of its text is a label and its indexed field, and one that
+/// says so is terminating.
+pub(crate) fn attributes(text: &str) -> Attributes {
+    let word = text.split(['-', ' ']).next().unwrap_or("");
+    Attributes {
+        labels: format!("text\0{word}\0").into(),
+        fields: Fields::new([word, text]),
+        indexed: true,
+        terminating: text == "terminating",
+    }
+}
+
 /// A write that stores `text`.
 pub(crate) fn put(resource: ResourceId, key: &str, precondition: Precondition, text: &str) -> Write {
-    let action = Action::Put { object: encoded(key, text), attributes: Attributes::default(), ttl: None };
+    let action = Action::Put { object: encoded(key, text), attributes: attributes(text), ttl: None };
     Write {
         resource,
         key: key.into(),
@@ -45,14 +58,14 @@ pub(crate) fn delete(resource: ResourceId, key: &str, revision: u64) -> Write {
     }
 }
 
-/// Finds an object terminating when its text says so, and takes the text for its label.
+/// Reads what [`attributes`] says.
 pub(crate) struct LabelInspect;
 
 impl Inspect for LabelInspect {
     fn inspect(&self, _: ResourceId, json: &[u8]) -> Attributes {
         let json = String::from_utf8_lossy(json);
         let text = json.split("\"text\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("");
-        Attributes { labels: format!("text\0{text}\0").into(), terminating: text == "terminating" }
+        attributes(text)
     }
 }
 
@@ -73,7 +86,7 @@ pub(crate) fn put_with_ttl(
 
 /// An update that stores `text`.
 pub(crate) fn put_labelled(key: &str, text: &str) -> Update {
-    Update::Put { object: encoded(key, text), attributes: Attributes::default(), ttl: None }
+    Update::Put { object: encoded(key, text), attributes: attributes(text), ttl: None }
 }
 
 /// The text in an object.

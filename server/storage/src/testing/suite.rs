@@ -213,6 +213,8 @@ pub(crate) fn snapshots_are_ordered_and_fixed(backend: &dyn Backend) {
     assert_eq!(list("", None).len(), 7);
     assert!(snapshot.get("c").is_some() && snapshot.get("d").is_none());
     assert_eq!(keys(&*store, PODS), ["a-b/1", "a/10", "a/2", "b/1", "b/2", "d"]);
+    names_agree(&snapshot, &["1", "2", "c", "never"]);
+    names_agree(&store.snapshot(PODS), &["1", "2", "c", "d"]);
     // Another resource's list is as new as the store.
     assert_eq!(store.snapshot(EVENTS).revision(), 10);
     assert!(store.snapshot(EVENTS).is_empty());
@@ -221,6 +223,36 @@ pub(crate) fn snapshots_are_ordered_and_fixed(backend: &dyn Backend) {
 /// Content of a resource as text.
 fn content(snapshot: &crate::snapshot::Snapshot) -> Vec<(String, u64, String)> {
     snapshot.range("", None).map(|object| (object.key.to_string(), object.revision, text(object))).collect()
+}
+
+/// What the index finds is what a walk finds, for every value that there is or was.
+fn index_agrees(snapshot: &crate::snapshot::Snapshot) {
+    let value = |object: &Object| object.attributes.fields.get(0).to_vec();
+    let revisions = |objects: &mut dyn Iterator<Item = &Arc<Object>>| -> Vec<u64> {
+        objects.map(|object| object.revision).collect()
+    };
+    let mut found = 0;
+    for wanted in ["g0", "g1", "g2", "never"].map(|value| value.as_bytes()) {
+        for (prefix, after) in [("", None), ("a/", Some("a/3")), ("a/1", None), ("b/", None)] {
+            let mut walked = snapshot.range(prefix, after).filter(|object| value(object) == wanted);
+            let indexed = revisions(&mut snapshot.with_value(wanted, prefix, after));
+            assert_eq!(indexed, revisions(&mut walked), "{wanted:?} {prefix} {after:?}");
+        }
+        found += snapshot.with_value(wanted, "", None).count();
+    }
+    assert_eq!(found, snapshot.len());
+}
+
+/// What the look-ups of a name find is what a walk finds.
+fn names_agree(snapshot: &crate::snapshot::Snapshot, names: &[&str]) {
+    for &name in names {
+        for after in [None, Some("a/1"), Some("a-b/2"), Some("ab/"), Some("b/2"), Some("c"), Some("zz/x")] {
+            let walked: Vec<&str> =
+                snapshot.range("", after).filter(|object| object.name() == name).map(|o| &*o.key).collect();
+            let found: Vec<&str> = snapshot.named(name, after).map(|object| &*object.key).collect();
+            assert_eq!(found, walked, "{name} {after:?}");
+        }
+    }
 }
 
 pub(crate) fn every_revision_can_be_read_again(backend: &dyn Backend) {
@@ -232,12 +264,13 @@ pub(crate) fn every_revision_can_be_read_again(backend: &dyn Backend) {
         let key = format!("a/{}", random.below(12));
         match (store.get(PODS, &key), random.below(4)) {
             (_, 0) => drop(create(&*store, EVENTS, &format!("a/{step}"), "x")),
-            (None, _) => drop(create(&*store, PODS, &key, &format!("{step}"))),
+            (None, _) => drop(create(&*store, PODS, &key, &format!("g{}-{step}", step % 3))),
             (Some(object), 1) => drop(remove(&*store, &object)),
-            (Some(object), _) => drop(replace(&*store, &object, &format!("{step}"))),
+            (Some(object), _) => drop(replace(&*store, &object, &format!("g{}-{step}", step / 7 % 3))),
         }
         let snapshot = store.snapshot(PODS);
         assert_eq!(snapshot.revision(), then.len() as u64);
+        index_agrees(&snapshot);
         then.push(content(&snapshot));
     }
     for _ in 0..2000 {
@@ -245,6 +278,7 @@ pub(crate) fn every_revision_can_be_read_again(backend: &dyn Backend) {
         let snapshot = store.snapshot_at(PODS, revision).unwrap();
         assert_eq!(snapshot.revision(), revision);
         assert_eq!(content(&snapshot), then[revision as usize], "at {revision}");
+        index_agrees(&snapshot);
     }
     assert_eq!(store.snapshot_at(PODS, 301).unwrap_err(), RevisionError::Future { current: 300 });
 }
@@ -392,6 +426,7 @@ pub(crate) fn restarts(backend: &dyn Backend) {
     let two = create(&*store, PODS, "a/2", "two");
     replace(&*store, &one, "uno");
     remove(&*store, &two);
+    let written = store.get(PODS, "a/1").unwrap().attributes.clone();
     let before: Vec<_> =
         [NAMESPACES, PODS].iter().flat_map(|resource| content(&store.snapshot(*resource))).collect();
     drop(store);
@@ -403,7 +438,11 @@ pub(crate) fn restarts(backend: &dyn Backend) {
             [NAMESPACES, PODS].iter().flat_map(|resource| content(&store.snapshot(*resource))).collect();
         assert_eq!(now, before);
         assert!(store.get(NAMESPACES, "a").unwrap().attributes.terminating);
-        assert_eq!(store.get(PODS, "a/1").unwrap().labels().collect::<Vec<_>>(), [("text", "uno")]);
+        let found = store.get(PODS, "a/1").unwrap();
+        assert_eq!(found.labels().collect::<Vec<_>>(), [("text", "uno")]);
+        assert_eq!(found.attributes, written);
+        let by_value = |value: &[u8]| store.snapshot(PODS).with_value(value, "", None).count();
+        assert_eq!((by_value(b"uno"), by_value(b"one"), by_value(b"two")), (1, 0, 0));
         let next = create(&*store, PODS, "a/3", "x");
         assert_eq!(next.revision, 6 + 2 * round);
         remove(&*store, &next);
