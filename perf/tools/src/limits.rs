@@ -13,10 +13,16 @@ pub const PROBE_PERIOD: u64 = 13;
 /// Load before the first window: caches, the allocator's pages, TCP windows.
 pub const WARM_UP: Duration = Duration::from_secs(2);
 
-/// Window of the counted tracepoints, which slow the server down.
+/// Window of counters and probes at least. They slow the server down: a probe is a trap of about a microsecond.
 pub const COUNT_WINDOW: Duration = Duration::from_secs(2);
 
-/// Window of the probes. A probe is a trap of about a microsecond, and a stack is up to a kilobyte.
+/// Operations that a window has at least, so that reading the metrics, once a window, is little beside them.
+pub const COUNT_OPERATIONS: f64 = 20_000.0;
+
+/// Window of counters at most.
+pub const COUNT_WINDOW_MAX: Duration = Duration::from_secs(15);
+
+/// Window of the samples of probes: a stack is up to a kilobyte.
 pub const PROBE_WINDOW: Duration = Duration::from_secs(1);
 
 /// What starting `perf` on some hundred tracepoints and several threads takes at most, on a busy machine.

@@ -14,9 +14,13 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The operations that the server behind this port has done.
 pub fn operations(port: u16, token: &str, unit: Unit) -> Result<f64, String> {
     let text = get(port, token, "/metrics")?;
+    let requests = |label: &str| sum(&text, "apiserver_request_total", label);
     Ok(match unit {
-        Unit::Request => sum(&text, "apiserver_request_total"),
-        Unit::Event => sum(&text, "apiserver_watch_events_total"),
+        Unit::Request => requests(""),
+        // Each update is an event of each watch that is open. The load itself checks that all come.
+        Unit::Event => {
+            requests("verb=\"PUT\"") * sum(&text, "apiserver_longrunning_requests", "verb=\"WATCH\"")
+        }
         Unit::Second => 0.0,
     })
 }
@@ -38,10 +42,11 @@ pub fn get(port: u16, token: &str, path: &str) -> Result<String, String> {
     }
 }
 
-/// The sum of all series of a family.
-fn sum(text: &str, family: &str) -> f64 {
+/// The sum of all series of a family that have this label.
+fn sum(text: &str, family: &str, label: &str) -> f64 {
     text.lines()
         .filter(|line| line.strip_prefix(family).is_some_and(|rest| rest.starts_with(['{', ' '])))
+        .filter(|line| line.contains(label))
         .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
         .sum()
 }
@@ -53,7 +58,8 @@ mod tests {
     #[test]
     fn series_are_summed() {
         let text = "# TYPE a counter\na{b=\"c d\"} 2\na{b=\"e\"} 3\na_bucket{b=\"e\"} 7\nab 9\na 1e+01\n";
-        assert_eq!(sum(text, "a"), 15.0);
-        assert_eq!(sum(text, "none"), 0.0);
+        assert_eq!(sum(text, "a", ""), 15.0);
+        assert_eq!(sum(text, "a", "b=\"e\""), 3.0);
+        assert_eq!(sum(text, "none", ""), 0.0);
     }
 }

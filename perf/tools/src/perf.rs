@@ -65,14 +65,15 @@ impl Perf {
         Ok(Perf { child, control, acknowledged, log })
     }
 
-    /// Switches the counters on for a while, then ends `perf`. What the meter read at both ends is told; it reads
-    /// outside of the window, so that the server's own work for it is not in the counts.
+    /// Switches the counters on for a while, then ends `perf`. What the meter read at both ends is told. It reads within
+    /// the window, because switching probes on takes a good part of a second in which requests go on; so the server's
+    /// work for the second reading is among what is counted.
     pub fn run(mut self, window: Duration, meter: &Meter) -> Result<Window, String> {
-        let before = meter.read()?;
         self.tell("enable")?;
+        let before = meter.read()?;
         thread::sleep(window);
-        self.tell("disable")?;
         let after = meter.read()?;
+        self.tell("disable")?;
         // `perf stat` knows no command to end; the signal is how it ends otherwise, too.
         let _ = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         self.child.wait().map_err(|e| format!("perf: {e}"))?;

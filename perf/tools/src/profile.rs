@@ -14,7 +14,7 @@ use crate::{
     elf::Program,
     flame, ledger, limits,
     load::{self, Load},
-    meter::Meter,
+    meter::{Meter, Window},
     perf::{self, Perf},
     probes::Probes,
     proc_fs,
@@ -77,16 +77,17 @@ pub fn run(run: &Run) -> Result<(), String> {
     say("counting system calls and ring operations");
     let (events, mut left_out) = counts::kernel_events();
     let mut note = |why: String| left_out.push(why);
-    let counted = counts::count(pid, &events, limits::COUNT_WINDOW, &out, &meter).map_err(&mut note).ok();
+    let window = count_window(&bare);
+    let counted = counts::count(pid, &events, window, &out, &meter).map_err(&mut note).ok();
     let opcodes = match events.contains(&counts::RING_SUBMITTED) {
-        true => counts::opcodes(pid, limits::PROBE_WINDOW, &out, &meter).map_err(&mut note).ok(),
+        true => counts::opcodes(pid, window, &out, &meter).map_err(&mut note).ok(),
         false => None,
     };
 
     say("probing allocations and copies");
     let program = Program::read(&binary)?;
     let probed = match Probes::install(pid, &binary, &program) {
-        Ok(probes) => Some(probe(pid, &probes, &out, &meter)?),
+        Ok(probes) => Some(probe(pid, &probes, window, &out, &meter)?),
         Err(why) => {
             note(format!("allocations and copies: {why}"));
             None
@@ -167,15 +168,28 @@ pub fn run(run: &Run) -> Result<(), String> {
 }
 
 /// Counts all calls, then looks at some of them with their stacks. Returns the counts and the recording.
-fn probe(pid: u32, probes: &Probes, out: &Path, meter: &Meter) -> Result<(counts::Counts, PathBuf), String> {
+fn probe(
+    pid: u32,
+    probes: &Probes,
+    window: Duration,
+    out: &Path,
+    meter: &Meter,
+) -> Result<(counts::Counts, PathBuf), String> {
     let events: Vec<&str> = probes.events.iter().map(String::as_str).collect();
-    let counts = counts::count(pid, &events, limits::PROBE_WINDOW, out, meter)?;
+    let counts = counts::count(pid, &events, window, out, meter)?;
     let data = out.join("probes.data");
     let period = limits::PROBE_PERIOD.to_string();
     let arguments =
         strings(&["record", "-q", "-g", "-m", "4M", "-e", &events.join(","), "-c", &period, "-o"], &data);
     Perf::start(pid, &arguments, out)?.run(limits::PROBE_WINDOW, meter)?;
     Ok((counts, data))
+}
+
+/// How long to count at this rate.
+fn count_window(bare: &Window) -> Duration {
+    let wanted = limits::COUNT_OPERATIONS * bare.seconds / bare.operations;
+    let most = limits::COUNT_WINDOW_MAX.as_secs_f64();
+    Duration::from_secs_f64(wanted.min(most)).max(limits::COUNT_WINDOW)
 }
 
 fn strings(arguments: &[&str], path: &Path) -> Vec<String> {

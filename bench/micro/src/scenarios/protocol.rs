@@ -146,10 +146,10 @@ pub(super) fn filter_chain(_: Scale) -> Run {
     let (peer, mut state) = (Peer::default(), RequestState::default());
     let received = Instant::now();
     Box::new(move || {
-        let site = &server.site;
+        let (site, head, info) = (&server.site, keeps.0.head(), RequestInfo::default());
         let request = Request {
-            head: keeps.0.head(),
-            info: RequestInfo::default(),
+            head: &head,
+            info: &info,
             body: Bytes::new(),
             user: &site.nobody,
             received,
