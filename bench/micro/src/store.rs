@@ -37,7 +37,11 @@ struct MetadataInspect;
 
 impl Inspect for MetadataInspect {
     fn inspect(&self, _: ResourceId, stored: &[u8]) -> Attributes {
-        Attributes { labels: scan::labels(stored).into(), terminating: scan::is_terminating(stored), ..Attributes::default() }
+        Attributes {
+            labels: scan::labels(stored).into(),
+            terminating: scan::is_terminating(stored),
+            ..Attributes::default()
+        }
     }
 }
 

@@ -66,7 +66,8 @@ pub(super) fn hub(scale: Scale) -> Run {
     let server = Server::new();
     let mut changes = Changes::of(&server);
     let hub = Hub::new(changes.storage.clone());
-    let scope = Scope { resource: server.config_maps, namespace: Some("default".into()), name: None, value: None };
+    let scope =
+        Scope { resource: server.config_maps, namespace: Some("default".into()), name: None, value: None };
     let after = changes.storage.revision();
     let subscriptions: Vec<_> = (0..scale.of(1000))
         .map(|_| hub.subscribe(scope.clone(), after).expect("it is the newest revision"))

@@ -3,16 +3,14 @@
 
 use ringbolt_apiserver::{endpoints, serving::connection::Protocol};
 use ringbolt_controlplane::registry;
+use ringbolt_counting_allocator::allocations;
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::{
     api::{Action, Precondition, Write},
     object::{Attributes, EncodedObject, ResourceId},
 };
 
-use crate::{
-    counting::allocations,
-    rig::{Rig, Setup, frame, h2_request},
-};
+use crate::rig::{Rig, Setup, frame, h2_request};
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps?watch=true";
 
