@@ -69,8 +69,8 @@ enum Phase {
     Upload(Box<Upload>),
     /// The answer waits.
     Task(Pin<Box<dyn Future<Output = Response>>>),
-    /// The answer's body comes in parts. `full`: there is more, but no room.
-    Stream { source: Box<dyn StreamSource>, full: bool },
+    /// The answer's body comes in parts. `full`: there is more, but no room. Status, and bytes so far, are for metrics.
+    Stream { source: Box<dyn StreamSource>, full: bool, status: u16, bytes: u64 },
 }
 
 /// A body on its way in.
@@ -90,17 +90,24 @@ struct Upload {
 struct Parts<'r> {
     responder: &'r mut dyn Responder,
     stream: StreamId,
-    sent: bool,
+    bytes: u64,
 }
 
 impl PartSink for Parts<'_> {
     fn put(&mut self, part: Bytes) {
-        self.sent |= !part.is_empty();
+        self.bytes += part.len() as u64;
         self.responder.send(self.stream, part);
     }
     fn put_copy(&mut self, part: &Bytes) {
-        self.sent |= !part.is_empty();
+        self.bytes += part.len() as u64;
         self.responder.send_copy(self.stream, part);
+    }
+}
+
+/// A stream came to its end: it is counted like an answer in one piece.
+fn answered(state: &RequestState, status: u16, bytes: u64) {
+    if let Some(monitored) = state.monitored.borrow_mut().take() {
+        monitored.answered(status, bytes);
     }
 }
 
@@ -199,9 +206,10 @@ impl Exchanges {
     /// The server goes down: watches end in good order, all else runs to its end.
     pub fn end_watches(&mut self, responder: &mut dyn Responder) {
         self.each_slot(|this, slot| {
-            if let Phase::Stream { source, .. } = &this.slots[slot].phase
+            if let Phase::Stream { source, status, bytes, .. } = &this.slots[slot].phase
                 && source.is_watch()
             {
+                answered(&this.slots[slot].state, *status, *bytes);
                 responder.finish(this.slots[slot].stream);
                 this.slots.remove(slot);
             }
@@ -280,7 +288,7 @@ impl Exchanges {
                     return;
                 }
                 let state = mem::take(&mut self.spare);
-                let phase = Phase::Stream { source, full: false };
+                let phase = Phase::Stream { source, full: false, status: response.status, bytes: 0 };
                 let slot = self.slots.insert(Slot { stream, state, phase, due: None });
                 self.poll(responder, slot, false);
             }
@@ -314,7 +322,7 @@ impl Exchanges {
                 self.slots.remove(index);
                 true
             }
-            Phase::Stream { source, full } => {
+            Phase::Stream { source, full, status, bytes } => {
                 let room = limits::STREAM_QUEUE_BYTES.saturating_sub(responder.queued(stream));
                 // Half of it at least, so that parts do not become tiny.
                 if room < limits::STREAM_QUEUE_BYTES / 2 && !even_without_room {
@@ -322,9 +330,10 @@ impl Exchanges {
                     self.some_full = true;
                     return false;
                 }
-                let mut parts = Parts { responder: &mut *responder, stream, sent: false };
+                let mut parts = Parts { responder: &mut *responder, stream, bytes: 0 };
                 let polled = catch_unwind(AssertUnwindSafe(|| source.poll_into(waker, room, &mut parts)));
-                let sent = parts.sent;
+                let sent = parts.bytes > 0;
+                *bytes += parts.bytes;
                 match polled {
                     Ok(StreamState::Pending) => *full = false,
                     Ok(StreamState::Full) => {
@@ -332,6 +341,7 @@ impl Exchanges {
                         self.some_full = true;
                     }
                     Ok(StreamState::End) => {
+                        answered(state, *status, *bytes);
                         responder.finish(stream);
                         self.slots.remove(index);
                         return sent;

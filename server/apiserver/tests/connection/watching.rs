@@ -155,3 +155,30 @@ fn what_a_watch_allocates_is_shared() {
     let eighty = per_hundred_events(80);
     assert!(eighty <= 100 * 80 / 4, "{eighty} allocations for 100 events to eighty watchers");
 }
+
+/// Streamed answers are counted when their body is out.
+#[test]
+fn a_list_in_parts_and_a_watch_that_ends_are_counted() {
+    let (mut rig, configmaps) = rig();
+    // Longer than what is answered in one piece, shorter than what a stream may queue.
+    write(&rig, configmaps, 200_000);
+    let counted = |rig: &Rig, verb: &str| {
+        let metrics = rig.site.director.metrics.render();
+        let mut lines =
+            metrics.lines().filter(|line| line.starts_with("apiserver_request_total{code=\"200\""));
+        lines.find(|line| line.contains(verb)).map(|line| line.rsplit(' ').next().unwrap_or("").to_owned())
+    };
+    rig.receive(&h2_request(1, "GET", "/api/v1/namespaces/default/configmaps"));
+    assert!(rig.sent().len() > 200_000);
+    assert_eq!(counted(&rig, "verb=\"LIST\"").as_deref(), Some("1"));
+    let bytes = rig.site.director.metrics.render();
+    let sum =
+        bytes.lines().find(|line| line.starts_with("apiserver_response_sizes_sum") && line.contains("LIST"));
+    let sum = sum.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap();
+    assert!(sum > 200_000.0, "{sum}");
+
+    rig.receive(&h2_request(3, "GET", PATH));
+    assert_eq!(counted(&rig, "verb=\"WATCH\""), None);
+    rig.wants = rig.connection.drain(&mut rig.socket);
+    assert_eq!(counted(&rig, "verb=\"WATCH\"").as_deref(), Some("1"));
+}
