@@ -4,6 +4,7 @@ use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use ringbolt_apiserver::{
+    admission::{Admission, AdmitAll},
     authentication::{Authenticators, UserInfo, token_file::TokenFile},
     authorization::{Authorizers, Mode},
     core::CoreContext,
@@ -61,7 +62,8 @@ impl Server {
         let storage: Arc<dyn Storage> = Arc::new(Prompt(store.clone()));
         let mut routes = RouteTable::builder();
         for served in registry.served {
-            endpoints::install(&mut routes, schema, served, registry.namespaces);
+            let admission: Arc<dyn Admission> = Arc::new(AdmitAll);
+            endpoints::install(&mut routes, schema, served, registry.namespaces, &admission);
         }
         let table = Arc::new(ArcSwap::from_pointee(routes.build().expect("no path twice")));
         let site = Rc::new(site(storage, table.clone()));

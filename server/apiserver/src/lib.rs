@@ -1,6 +1,7 @@
 //! The Generic API Server: filters, route table, endpoints, serving, lifecycle.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod authentication;
 pub mod authorization;
 pub mod core;

@@ -1,6 +1,7 @@
 //! The main server: built-in groups, strategies, bootstrap objects.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 mod base64;
 pub mod bootstrap;
 mod clock;

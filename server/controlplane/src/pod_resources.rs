@@ -10,9 +10,11 @@ use ringbolt_machinery::{
 
 use crate::{quantity, tree::Members};
 
-type Amounts<'a> = BTreeMap<&'a str, Quantity>;
+/// Amounts by the name of their resource.
+pub(crate) type Amounts<'a> = BTreeMap<&'a str, Quantity>;
 
-fn amounts<'a>(container: &Map<'a>, list: &str) -> Amounts<'a> {
+/// The requests or limits of a container.
+pub(crate) fn amounts<'a>(container: &Map<'a>, list: &str) -> Amounts<'a> {
     let list = container.child("resources").and_then(|r| r.child(list));
     let entries = list.into_iter().flat_map(Map::iter);
     entries.filter_map(|(name, value)| Some((name, quantity::parse(value.as_str()?)?))).collect()
@@ -39,7 +41,7 @@ fn raise<'a>(to: &mut Amounts<'a>, from: &Amounts<'a>) {
 
 /// Requests or limits of all containers: the sum of those that run together, or what an init container needs at
 /// its time if that is more (KEP-753).
-fn aggregate<'a>(spec: &Map<'a>, list: &str) -> Amounts<'a> {
+pub(crate) fn aggregate<'a>(spec: &Map<'a>, list: &str) -> Amounts<'a> {
     let mut total = Amounts::new();
     for container in spec.items("containers").iter().filter_map(Value::as_map) {
         add(&mut total, &amounts(container, list));

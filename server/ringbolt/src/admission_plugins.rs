@@ -1,52 +1,11 @@
 //! Names of the admission plugins that the flags may name.
 
-/// All plugins of kube-apiserver 1.37, in the order they run in.
-const PLUGINS: [&str; 39] = [
-    "AlwaysAdmit",
-    "NamespaceAutoProvision",
-    "NamespaceLifecycle",
-    "NamespaceExists",
-    "LimitPodHardAntiAffinityTopology",
-    "LimitRanger",
-    "ServiceAccount",
-    "NodeRestriction",
-    "TaintNodesByCondition",
-    "AlwaysPullImages",
-    "ImagePolicyWebhook",
-    "PodSecurity",
-    "PodNodeSelector",
-    "Priority",
-    "DefaultTolerationSeconds",
-    "PodTolerationRestriction",
-    "EventRateLimit",
-    "ExtendedResourceToleration",
-    "DefaultStorageClass",
-    "StorageObjectInUseProtection",
-    "PodGroupProtection",
-    "OwnerReferencesPermissionEnforcement",
-    "PersistentVolumeClaimResize",
-    "RuntimeClass",
-    "CertificateApproval",
-    "CertificateSigning",
-    "ClusterTrustBundleAttest",
-    "CertificateSubjectRestriction",
-    "DefaultIngressClass",
-    "DenyServiceExternalIPs",
-    "PodTopologyLabels",
-    "NodeDeclaredFeatureValidator",
-    "PodResizeValidator",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-    "ResourceQuota",
-    "AlwaysDeny",
-];
+use ringbolt_controlplane::admission::Plugin;
 
 /// Refuses names that no plugin has, and plugins both enabled and disabled.
 pub fn check(enable: &[String], disable: &[String], errors: &mut Vec<String>) {
     for (flag, names) in [("enable-admission-plugins", enable), ("disable-admission-plugins", disable)] {
-        let unknown = names.iter().filter(|name| !PLUGINS.contains(&name.as_str()));
+        let unknown = names.iter().filter(|name| !Plugin::ALL.iter().any(|(_, known, _)| known == name));
         errors.extend(unknown.map(|name| format!("{flag} plugin {name:?} is unknown")));
     }
     let mut both: Vec<_> = enable.iter().filter(|name| disable.contains(name)).map(String::as_str).collect();

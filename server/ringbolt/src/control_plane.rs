@@ -1,14 +1,16 @@
 //! The main server: every built-in resource, discovery and version on a generic server.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ringbolt_apiserver::{
+    admission::Admission,
     discovery::Discovery,
     endpoints, openapi,
     server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
     version,
 };
 use ringbolt_controlplane::{
+    admission::Pipeline,
     bootstrap::{self, BootstrapObject},
     registry::Registry,
     services::PortRange,
@@ -37,6 +39,7 @@ pub fn server(
         settings.service_addresses.clone(),
         PortRange::default(),
     );
+    let admission: Arc<dyn Admission> = Arc::new(Pipeline::new(schema, &registry, settings.admission));
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals
@@ -49,7 +52,7 @@ pub fn server(
     for served in served.iter_mut().filter(|s| s.ttl_seconds > 0) {
         served.ttl_seconds = settings.event_ttl.as_secs();
     }
-    endpoints::install_all(server.routes(), schema, served, &virtuals, &reviewers, namespaces);
+    endpoints::install_all(server.routes(), schema, served, &virtuals, &reviewers, namespaces, &admission);
     openapi::install(server.routes(), schema);
     let discovery = Discovery::new(
         schema,

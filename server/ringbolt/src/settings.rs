@@ -7,7 +7,7 @@ use std::{
 };
 
 use ringbolt_apiserver::{authorization::Mode, server::InsecureBench};
-use ringbolt_controlplane::services::AddressRange;
+use ringbolt_controlplane::{admission, services::AddressRange};
 use ringbolt_engine::TlsVersion;
 
 use crate::{admission_plugins, flags::Flags, pki::Names};
@@ -34,6 +34,8 @@ pub struct Settings {
     pub advertised: SocketAddr,
     /// `--service-cluster-ip-range`
     pub service_addresses: Vec<AddressRange>,
+    /// Admission plugins.
+    pub admission: admission::Config,
     /// `--insecure-bench-port`
     pub bench: Option<InsecureBench>,
     /// What to serve with.
@@ -129,6 +131,14 @@ impl Settings {
                 port,
             ),
             service_addresses: service_addresses(flags, &mut errors),
+            admission: admission::Config {
+                enabled: admission::Enabled::new(
+                    &flags.list("enable-admission-plugins"),
+                    &flags.list("disable-admission-plugins"),
+                ),
+                not_ready_seconds: flags.int("default-not-ready-toleration-seconds"),
+                unreachable_seconds: flags.int("default-unreachable-toleration-seconds"),
+            },
             bench: bench(flags, &mut errors),
             serving: serving(flags, own, &mut errors),
             client_ca: flags.path("client-ca-file"),

@@ -1,6 +1,6 @@
 //! POST: create an object.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use bytes::Bytes;
 use ringbolt_machinery::{status::Status, validation, value::Value};
@@ -16,9 +16,10 @@ use super::{
     update, write,
 };
 use crate::{
+    admission::{Attributes, Operation},
     authentication::UserInfo,
     core::CoreContext,
-    limits::GENERATE_NAME_ATTEMPTS,
+    limits::{GENERATE_NAME_ATTEMPTS, UPDATE_ATTEMPTS},
     request::Request,
     response::{Outcome, Response},
 };
@@ -41,6 +42,16 @@ pub(crate) struct Prepared {
     pub(crate) name: String,
     pub(crate) generated: bool,
     pub(crate) warnings: Vec<String>,
+    /// What must be stored before.
+    pub(crate) charges: Vec<Write>,
+}
+
+/// Whose object it is and where it goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'c> {
+    pub(crate) user: &'c UserInfo,
+    pub(crate) namespace: &'c str,
+    pub(crate) dry_run: bool,
 }
 
 /// Handles a create.
@@ -81,12 +92,14 @@ impl Create {
     async fn attempts(&self, warnings: &mut Vec<String>) -> Result<Bytes, Status> {
         let mut last = String::new();
         let mut owners = Owners::Kept;
-        for _ in 0..GENERATE_NAME_ATTEMPTS {
+        let context = Context { user: &self.user, namespace: &self.namespace, dry_run: self.dry_run };
+        let (mut names, mut races) = (0, 0);
+        while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
             let prepared = self.core.with_arena(|arena| {
                 let mut object = self.body.decode(&self.store, arena)?;
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
                 owners.track(arena, &mut object, |object| self.tracker.created(arena, &self.store, object));
-                prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)
+                prepare(&self.store, &self.core, context, arena, &mut object)
             })?;
             warnings.clear();
             warnings.append(&mut self.body.warnings.borrow_mut());
@@ -98,11 +111,18 @@ impl Create {
                     return Ok(update::dry_run_json(&prepared.write, None));
                 }
             } else {
+                if !write::charge(&self.store, &self.core, &self.namespace, &prepared.name, prepared.charges)
+                    .await?
+                {
+                    races += 1;
+                    continue;
+                }
                 match self.core.storage.submit(prepared.write).await {
                     Ok(object) => return Ok(object.json.clone()),
                     Err(WriteError::Precondition(_)) => {}
                     Err(WriteError::TooLarge { .. }) if owners == Owners::Kept => {
                         owners = Owners::Dropped;
+                        races += 1;
                         continue;
                     }
                     Err(error) => {
@@ -110,6 +130,7 @@ impl Create {
                     }
                 }
             }
+            names += 1;
             last = prepared.name;
             if !prepared.generated {
                 return Err(Status::already_exists(self.store.status_group(), self.store.resource(), &last));
@@ -123,11 +144,11 @@ impl Create {
 pub(crate) fn prepare<'a>(
     store: &ResourceStore,
     core: &CoreContext,
-    user: &UserInfo,
-    namespace: &str,
+    context: Context<'_>,
     arena: &'a bumpalo::Bump,
     object: &mut Value<'a>,
 ) -> Result<Prepared, Status> {
+    let Context { user, namespace, dry_run } = context;
     let generated =
         metadata::text(object, "name").is_empty() && !metadata::text(object, "generateName").is_empty();
     check_namespace(store, core, namespace, metadata::text(object, "name"))?;
@@ -136,6 +157,20 @@ pub(crate) fn prepare<'a>(
     }
     metadata::before_create(core, arena, store, object);
     let strategy = store.served.strategy;
+    let warned = RefCell::default();
+    let name = metadata::text(object, "name").to_owned();
+    let attributes = Attributes {
+        operation: Operation::Create,
+        served: &store.served,
+        subresource: "",
+        namespace,
+        name: &name,
+        user,
+        dry_run,
+        storage: &*core.storage,
+        warnings: &warned,
+    };
+    store.admission.admit(&attributes, arena, object, None)?;
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
     let mut errors = validation::validate_object_meta(
@@ -145,14 +180,16 @@ pub(crate) fn prepare<'a>(
         "metadata",
     );
     errors.extend(strategy.validate(object));
-    let name = metadata::text(object, "name").to_owned();
     if !errors.is_empty() {
         return Err(Status::invalid(store.status_group(), store.kind(), &name, &errors));
     }
-    let warnings = strategy.warnings(object, None);
+    store.admission.validate(&attributes, arena, Some(object), None)?;
+    let charges = store.admission.charge(&attributes, arena, object, None)?;
+    let mut warnings = strategy.warnings(object, None);
+    warnings.append(&mut warned.borrow_mut());
     let encoded = write::encode(store, object);
     let write = write::put(store, object, encoded, Precondition::Absent);
-    Ok(Prepared { write, name, generated, warnings })
+    Ok(Prepared { write, name, generated, warnings, charges })
 }
 
 /// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of

@@ -1,6 +1,6 @@
 //! DELETE: remove an object, at once or by marking it where grace or finalizers hold it.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use bytes::Bytes;
@@ -19,6 +19,8 @@ use super::{
     write,
 };
 use crate::{
+    admission::{Attributes, Operation},
+    authentication::UserInfo,
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
     request::Request,
@@ -34,6 +36,7 @@ const ORPHAN: &str = "orphan";
 pub(crate) struct Delete {
     pub(crate) store: Arc<ResourceStore>,
     pub(crate) core: CoreContext,
+    pub(crate) user: UserInfo,
     pub(crate) options: DeleteOptions,
 }
 
@@ -55,7 +58,10 @@ pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outco
     let plan = || -> Result<(Answer, Delete), Status> {
         let answer = Answer::negotiate(store, request)?;
         let options = DeleteOptions::take(store.schema, request)?;
-        Ok((answer, Delete { store: store.clone(), core: request.core.clone(), options }))
+        Ok((
+            answer,
+            Delete { store: store.clone(), core: request.core.clone(), user: request.user.clone(), options },
+        ))
     };
     let (answer, delete) = match plan() {
         Ok(plan) => plan,
@@ -121,6 +127,19 @@ impl Delete {
             .map_err(|e| Status::internal_error(e.to_string()))?;
         let uid = metadata::text(&object, "uid").to_owned();
         self.check_preconditions(name, &uid, stored.revision)?;
+        let attributes = Attributes {
+            operation: Operation::Delete,
+            served: &store.served,
+            subresource: "",
+            namespace: stored.namespace(),
+            name,
+            user: &self.user,
+            dry_run: self.options.dry_run,
+            storage: &*self.core.storage,
+            // A delete has no place for warnings.
+            warnings: &RefCell::default(),
+        };
+        store.admission.validate(&attributes, arena, None, Some(&object))?;
 
         let finalizers = metadata::finalizers(&object);
         let wanted = self.finalizers(&finalizers);

@@ -21,7 +21,12 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
         let delete_options = DeleteOptions::take(store.schema, request)?;
         answer::check_options("ListOptions", options.validate())?;
         let list = List::new(store, request, options)?;
-        let delete = Delete { store: store.clone(), core: request.core.clone(), options: delete_options };
+        let delete = Delete {
+            store: store.clone(),
+            core: request.core.clone(),
+            user: request.user.clone(),
+            options: delete_options,
+        };
         Ok((answer, list, delete))
     };
     let (answer, list, delete) = match plan() {

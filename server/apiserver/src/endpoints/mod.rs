@@ -57,6 +57,7 @@ use self::{
     scale::Scale,
 };
 use crate::{
+    admission::Admission,
     registry::{Part, ServedResource},
     request::Request,
     response::Outcome,
@@ -71,9 +72,10 @@ pub fn install(
     schema: &'static Schema,
     served: ServedResource,
     namespaces: ResourceId,
+    admission: &Arc<dyn Admission>,
 ) {
     Installer { schema, namespaces, pods: None, nodes: None, budgets: None }
-        .stored(routes, &ResourceStore::new(schema, served, namespaces));
+        .stored(routes, &ResourceStore::new(schema, served, namespaces, admission.clone()));
 }
 
 /// Puts all resources of a server on the route table: those that are stored, and those that are not.
@@ -84,9 +86,10 @@ pub fn install_all(
     not_stored: &[(&'static Resource, &'static Printer)],
     reviewers: &Reviewers,
     namespaces: ResourceId,
+    admission: &Arc<dyn Admission>,
 ) {
-    let stores: Vec<_> =
-        served.into_iter().map(|served| ResourceStore::new(schema, served, namespaces)).collect();
+    let store = |served| ResourceStore::new(schema, served, namespaces, admission.clone());
+    let stores: Vec<_> = served.into_iter().map(store).collect();
     stores.iter().for_each(|store| store.know_versions(&stores));
     let find = |group: &str, resource: &str| {
         stores.iter().find(|s| s.group() == group && s.resource() == resource).cloned()

@@ -26,6 +26,7 @@ use super::{
     resource::ResourceStore,
 };
 use crate::{
+    admission::AdmitAll,
     registry::{Grace, Part, ServedResource, Strategy},
     request::Request,
     response::{JSON, PROTOBUF, Response, YAML},
@@ -93,7 +94,7 @@ pub(crate) fn store(
         printer,
         ttl_seconds: 0,
     };
-    ResourceStore::new(schema, served, namespaces)
+    ResourceStore::new(schema, served, namespaces, Arc::new(AdmitAll))
 }
 
 /// A kind that only a subresource takes, so that no resource has it, with its Table where it has one. `None` where the Schema does not know it.

@@ -12,6 +12,7 @@ use ringbolt_protocol::request_info::RequestInfo;
 use ringbolt_storage::object::{EventKind, ResourceId};
 
 use crate::{
+    admission::Admission,
     limits::KEY_MAX_BYTES,
     registry::{Converter, ServedResource},
 };
@@ -31,6 +32,8 @@ pub(crate) struct ResourceStore {
     pub(crate) schema: &'static Schema,
     /// The resource of namespaces.
     pub(crate) namespaces: ResourceId,
+    /// What admits its writes.
+    pub(crate) admission: Arc<dyn Admission>,
     /// Struct of `PartialObjectMetadata`.
     pub(crate) partial_type: StructId,
     /// `{"kind":"K","apiVersion":"G/V",`: what an answer puts in front of a stored object.
@@ -50,7 +53,12 @@ pub(crate) struct ResourceStore {
 }
 
 impl ResourceStore {
-    pub(crate) fn new(schema: &'static Schema, served: ServedResource, namespaces: ResourceId) -> Arc<Self> {
+    pub(crate) fn new(
+        schema: &'static Schema,
+        served: ServedResource,
+        namespaces: ResourceId,
+        admission: Arc<dyn Admission>,
+    ) -> Arc<Self> {
         let facts = served.facts;
         let group_version = match facts.group {
             "" => facts.version.to_owned(),
@@ -62,6 +70,7 @@ impl ResourceStore {
         Arc::new(ResourceStore {
             schema,
             namespaces,
+            admission,
             partial_type: schema
                 .kind("meta.k8s.io", "v1", "PartialObjectMetadata")
                 .map(|k| k.ty)

@@ -1,6 +1,6 @@
 //! PUT: replace an object, or one of its subresources; and the read-modify-write loop that PATCH shares.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use super::{
     write,
 };
 use crate::{
+    admission::{self, Attributes, Operation},
     authentication::UserInfo,
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
@@ -73,8 +74,9 @@ pub(crate) struct Update<C> {
 enum Step {
     /// Nothing to write: this is the answer.
     Done(Bytes),
-    /// Ask the sequencer. `retry` says whether a conflict is tried again, `status` is 201 for a create.
-    Write { write: Write, retry: bool, created: bool },
+    /// Ask the sequencer, after what must be stored before. `retry` says whether a conflict is tried again, `status`
+    /// is 201 for a create.
+    Write { write: Write, charges: Vec<Write>, retry: bool, created: bool },
 }
 
 struct Put {
@@ -185,13 +187,17 @@ impl<C: Change> Update<C> {
                 Some(stored) => self.change_stored(arena, stored, owners, warnings),
                 None => self.create_missing(arena, owners, warnings),
             })?;
-            let (write, retry, created) = match step {
+            let (write, charges, retry, created) = match step {
                 Step::Done(json) => return Ok((200, json)),
-                Step::Write { write, retry, created } => (write, retry, created),
+                Step::Write { write, charges, retry, created } => (write, charges, retry, created),
             };
             let code = if created { 201 } else { 200 };
             if self.dry_run {
                 return Ok((code, dry_run_json(&write, old.as_deref())));
+            }
+            if !write::charge(&self.store, &self.core, &self.namespace, &self.name, charges).await? {
+                old = self.core.storage.get(self.store.stored(), key.as_str());
+                continue;
             }
             match self.core.storage.submit(write).await {
                 Ok(object) => return Ok((code, object.json.clone())),
@@ -228,10 +234,10 @@ impl<C: Change> Update<C> {
         if let Some(tracker) = self.change.tracker() {
             owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
         }
-        let prepared =
-            create::prepare(&self.store, &self.core, &self.user, &self.namespace, arena, &mut object)?;
+        let context = create::Context { user: &self.user, namespace: &self.namespace, dry_run: self.dry_run };
+        let prepared = create::prepare(&self.store, &self.core, context, arena, &mut object)?;
         warnings.extend(prepared.warnings);
-        Ok(Step::Write { write: prepared.write, retry: true, created: true })
+        Ok(Step::Write { write: prepared.write, charges: prepared.charges, retry: true, created: true })
     }
 
     fn change_stored(
@@ -254,6 +260,19 @@ impl<C: Change> Update<C> {
         if let Some(tracker) = self.change.tracker() {
             owners.track(arena, &mut object, |object| tracker.updated(arena, store, &old, object));
         }
+        let warned = RefCell::default();
+        let attributes = Attributes {
+            operation: Operation::Update,
+            served: &store.served,
+            subresource: admission::subresource(self.part),
+            namespace: &self.namespace,
+            name: &self.name,
+            user: &self.user,
+            dry_run: self.dry_run,
+            storage: &*self.core.storage,
+            warnings: &warned,
+        };
+        store.admission.admit(&attributes, arena, &mut object, Some(&old))?;
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
@@ -263,7 +282,10 @@ impl<C: Change> Update<C> {
         if !errors.is_empty() {
             return Err(Status::invalid(store.status_group(), store.kind(), &self.name, &errors));
         }
+        store.admission.validate(&attributes, arena, Some(&object), Some(&old))?;
+        let charges = store.admission.charge(&attributes, arena, &object, Some(&old))?;
         warnings.extend(strategy.warnings(&object, Some(&old)));
+        warnings.append(&mut warned.borrow_mut());
         managed_fields::keep_times(arena, &old, &mut object);
         let encoded = write::encode(store, &object);
         if metadata::is_unchanged(stored, &encoded.json) {
@@ -273,10 +295,10 @@ impl<C: Change> Update<C> {
         let retry = self.change.retries();
         if self.finishes_deletion(&object) {
             let write = write::remove(store, stored, Some(encoded));
-            return Ok(Step::Write { write, retry, created: false });
+            return Ok(Step::Write { write, charges, retry, created: false });
         }
         let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
-        Ok(Step::Write { write, retry, created: false })
+        Ok(Step::Write { write, charges, retry, created: false })
     }
 
     /// Whether this update takes away the last thing a deletion was waiting for.

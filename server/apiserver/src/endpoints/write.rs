@@ -12,6 +12,7 @@ use ringbolt_storage::{
 };
 
 use super::{metadata, resource::ResourceStore};
+use crate::core::CoreContext;
 
 /// Encodes a tree of the storage version into the stored form.
 pub(crate) fn encode(store: &ResourceStore, object: &Value<'_>) -> EncodedObject {
@@ -56,6 +57,25 @@ pub(crate) fn remove(store: &ResourceStore, stored: &Object, last: Option<Encode
 
 fn key(namespace: &str, name: &str) -> Box<str> {
     if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into_boxed_str() }
+}
+
+/// Stores what must be stored before an object may be. `false` where another writer came first, so that the object has
+/// to be admitted again.
+pub(crate) async fn charge(
+    store: &ResourceStore,
+    core: &CoreContext,
+    namespace: &str,
+    name: &str,
+    charges: Vec<Write>,
+) -> Result<bool, Status> {
+    for charge in charges {
+        match core.storage.submit(charge).await {
+            Ok(_) => {}
+            Err(WriteError::Precondition(_)) => return Ok(false),
+            Err(error) => return Err(status(store, namespace, name, error)),
+        }
+    }
+    Ok(true)
 }
 
 /// What a client is told of a write that did not happen. Preconditions are the callers' matter: they retry, or

@@ -7,7 +7,7 @@ use ringbolt_controlplane::registry;
 use ringbolt_counting_allocator::allocations;
 use ringbolt_machinery::schema::Schema;
 
-use crate::rig::{Rig, Setup, frame, h2_request};
+use crate::rig::{Rig, Setup, admit_all, frame, h2_request};
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps/settings";
 
@@ -19,7 +19,7 @@ fn rig(protocol: Protocol) -> Rig {
     let configmaps = registry.find("", "v1", "configmaps").expect("ConfigMaps are built in").stored;
     let mut rig = Rig::new(protocol, setup, |routes| {
         for served in registry.served {
-            endpoints::install(routes, schema, served, registry.namespaces);
+            endpoints::install(routes, schema, served, registry.namespaces, &admit_all());
         }
     });
     store(&mut rig, configmaps);

@@ -5,6 +5,7 @@ use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ringbolt_apiserver::{
+    admission::{Admission, AdmitAll},
     authentication::{Authenticators, Peer, UserInfo, token_file::TokenFile},
     authorization::{Authorizers, Mode},
     core::CoreContext,
@@ -34,6 +35,11 @@ use ringbolt_storage::{
 
 /// A token of a user in `system:masters`, as a header line.
 pub(crate) const TOKEN: &str = "authorization: Bearer good\r\n";
+
+/// No admission plugins.
+pub(crate) fn admit_all() -> Arc<dyn Admission> {
+    Arc::new(AdmitAll)
+}
 
 struct NoAttributes;
 

@@ -8,7 +8,7 @@ use ringbolt_storage::{
     object::{Attributes, EncodedObject},
 };
 
-use crate::rig::{Rig, Setup, TOKEN};
+use crate::rig::{Rig, Setup, TOKEN, admit_all};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
@@ -46,7 +46,7 @@ fn rig(objects: &[(&str, &str, &str, &str, &str)]) -> Rig {
         .collect();
     let rig = Rig::new(Protocol::from_alpn(None, 100), setup, |routes| {
         for served in registry.served {
-            endpoints::install(routes, schema, served, registry.namespaces);
+            endpoints::install(routes, schema, served, registry.namespaces, &admit_all());
         }
     });
     for write in writes {

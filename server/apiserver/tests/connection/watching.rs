@@ -10,7 +10,7 @@ use ringbolt_storage::{
     object::{Attributes, EncodedObject, ResourceId},
 };
 
-use crate::rig::{Rig, Setup, frame, h2_request};
+use crate::rig::{Rig, Setup, admit_all, frame, h2_request};
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps?watch=true";
 
@@ -22,7 +22,7 @@ fn rig() -> (Rig, ResourceId) {
     let configmaps = registry.find("", "v1", "configmaps").expect("ConfigMaps are built in").stored;
     let mut rig = Rig::new(Protocol::from_alpn(Some(b"h2"), 100), setup, |routes| {
         for served in registry.served {
-            endpoints::install(routes, schema, served, registry.namespaces);
+            endpoints::install(routes, schema, served, registry.namespaces, &admit_all());
         }
     });
     rig.greet();

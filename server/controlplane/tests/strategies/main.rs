@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot build its objects should say so at once")]
 
+mod admission;
 mod defaults;
 mod fields;
 mod kinds;

@@ -272,10 +272,10 @@ pub const FLAGS: &[Flag] = &[
     // Admission
     later(Section::Admission, "admission-control", Kind::List, ""),
     later(Section::Admission, "admission-control-config-file", Kind::Text, ""),
-    later(Section::Admission, "default-not-ready-toleration-seconds", Kind::Int, "300"),
-    later(Section::Admission, "default-unreachable-toleration-seconds", Kind::Int, "300"),
-    later(Section::Admission, "disable-admission-plugins", Kind::List, ""),
-    later(Section::Admission, "enable-admission-plugins", Kind::List, ""),
+    now(Section::Admission, "default-not-ready-toleration-seconds", Kind::Int, "300", "Seconds a pod stays on a node that is not ready, where the pod does not say."),
+    now(Section::Admission, "default-unreachable-toleration-seconds", Kind::Int, "300", "Seconds a pod stays on a node that nobody hears of, where the pod does not say."),
+    now(Section::Admission, "disable-admission-plugins", Kind::List, "", "Admission plugins to switch off that are on by default."),
+    now(Section::Admission, "enable-admission-plugins", Kind::List, "", "Admission plugins to switch on besides those on by default."),
     // Metrics
     later(Section::Metrics, "allow-metric-labels", Kind::Map, ""),
     later(Section::Metrics, "allow-metric-labels-manifest", Kind::Text, ""),

@@ -80,7 +80,6 @@ fn lines_of_tools() {
         [
             "service-account-issuer",
             "service-account-key-file",
-            "disable-admission-plugins",
             "allow-privileged",
             "service-account-signing-key-file",
         ]

@@ -28,8 +28,8 @@ use super::{
     resource::ResourceStore,
 };
 use crate::{
-    core::CoreContext, limits::EVICTION_ATTEMPTS, request::Request, response::Outcome,
-    routes::ResourceEndpoint,
+    authentication::UserInfo, core::CoreContext, limits::EVICTION_ATTEMPTS, request::Request,
+    response::Outcome, routes::ResourceEndpoint,
 };
 
 const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
@@ -76,6 +76,7 @@ impl Evictions {
             pods: self.pods.clone(),
             budgets: self.budgets.clone(),
             core,
+            user: request.user.clone(),
             namespace: info.namespace.to_owned(),
             name: info.name.to_owned(),
             options,
@@ -150,6 +151,7 @@ struct Eviction {
     pods: Arc<ResourceStore>,
     budgets: Arc<ResourceStore>,
     core: CoreContext,
+    user: UserInfo,
     namespace: String,
     name: String,
     options: DeleteOptions,
@@ -271,7 +273,8 @@ impl Eviction {
         if let Some(status) = &self.refused {
             return Err(status.clone());
         }
-        let delete = Delete { store: self.pods.clone(), core: self.core.clone(), options };
+        let (store, core, user) = (self.pods.clone(), self.core.clone(), self.user.clone());
+        let delete = Delete { store, core, user, options };
         delete.run(&self.namespace, &self.name).await.map(drop)
     }
 }

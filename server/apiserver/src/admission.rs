@@ -1,0 +1,148 @@
+//! Admission: what fills in, changes or refuses an object on its way to storage, after authorization and decoding.
+//!
+//! The generic server calls it where Kubernetes does: the mutating half when the object is decoded, defaulted and its
+//! owners are noted, before the strategy prepares it; the validating half when everything else found nothing wrong.
+//! A write that loses a race is admitted again.
+
+use std::cell::RefCell;
+
+use bumpalo::Bump;
+use ringbolt_machinery::{status::Status, value::Value};
+use ringbolt_storage::{api::Write, storage::Storage};
+
+use crate::{
+    authentication::UserInfo,
+    registry::{Part, ServedResource},
+};
+
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A new object.
+    Create,
+    /// A change, also by patch and of a subresource.
+    Update,
+    /// A removal, or its beginning.
+    Delete,
+    /// A connection to what the object stands for (`exec`, `proxy`).
+    Connect,
+}
+
+/// What is known of a write besides the object (`admission.Attributes`).
+pub struct Attributes<'r> {
+    /// What is done.
+    pub operation: Operation,
+    /// The resource in the version of the request.
+    pub served: &'r ServedResource,
+    /// The part of the object that the request is about, empty for the object itself.
+    pub subresource: &'static str,
+    /// Namespace, empty for cluster-scoped resources.
+    pub namespace: &'r str,
+    /// Name; for a create the one the object will have.
+    pub name: &'r str,
+    /// Who asks.
+    pub user: &'r UserInfo,
+    /// Whether nothing will be stored.
+    pub dry_run: bool,
+    /// The store, for plugins that look at other objects.
+    pub storage: &'r dyn Storage,
+    /// Warnings for the writer.
+    pub warnings: &'r RefCell<Vec<String>>,
+}
+
+impl Attributes<'_> {
+    /// Whether the write is about this resource itself.
+    pub fn is(&self, group: &str, resource: &str) -> bool {
+        self.subresource.is_empty() && self.is_part_of(group, resource)
+    }
+
+    /// Whether the write is about this resource or a subresource of it.
+    pub fn is_part_of(&self, group: &str, resource: &str) -> bool {
+        let facts = self.served.facts;
+        facts.resource == resource && facts.group == group
+    }
+
+    /// 403 in the words that admission plugins refuse with.
+    pub fn forbidden(&self, why: &str) -> Status {
+        let group = self.served.strategy.status_group().unwrap_or(self.served.facts.group);
+        Status::forbidden(group, self.served.facts.resource, self.name, why)
+    }
+}
+
+/// The name of a part as admission and discovery know it.
+pub fn subresource(part: Part) -> &'static str {
+    match part {
+        Part::Main => "",
+        Part::Status => "status",
+        Part::Other(name) => name,
+    }
+}
+
+/// The admission chain of a server: all plugins that are enabled, in their order. Objects are trees of the storage
+/// version.
+pub trait Admission: Send + Sync {
+    /// The mutating half: fills in and changes `object`, or refuses it.
+    ///
+    /// # Errors
+    /// The refusal of the first plugin that has one.
+    fn admit<'a>(
+        &self,
+        attributes: &Attributes<'_>,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        old: Option<&Value<'_>>,
+    ) -> Result<(), Status>;
+
+    /// The validating half. A delete has no `object`, a create no `old`.
+    ///
+    /// # Errors
+    /// The refusal of the first plugin that has one.
+    fn validate(
+        &self,
+        attributes: &Attributes<'_>,
+        arena: &Bump,
+        object: Option<&Value<'_>>,
+        old: Option<&Value<'_>>,
+    ) -> Result<(), Status>;
+
+    /// What must be stored before the object may be: the usage of quotas that it counts against. Each write is
+    /// conditional; where one loses its race, the object is admitted again with what is stored then.
+    ///
+    /// # Errors
+    /// A quota that the object does not fit in.
+    fn charge(
+        &self,
+        attributes: &Attributes<'_>,
+        arena: &Bump,
+        object: &Value<'_>,
+        old: Option<&Value<'_>>,
+    ) -> Result<Vec<Write>, Status> {
+        let _ = (attributes, arena, object, old);
+        Ok(Vec::new())
+    }
+}
+
+/// The chain of a server without plugins.
+pub struct AdmitAll;
+
+impl Admission for AdmitAll {
+    fn admit<'a>(
+        &self,
+        _: &Attributes<'_>,
+        _: &'a Bump,
+        _: &mut Value<'a>,
+        _: Option<&Value<'_>>,
+    ) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn validate(
+        &self,
+        _: &Attributes<'_>,
+        _: &Bump,
+        _: Option<&Value<'_>>,
+        _: Option<&Value<'_>>,
+    ) -> Result<(), Status> {
+        Ok(())
+    }
+}

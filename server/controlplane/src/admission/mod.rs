@@ -1,0 +1,205 @@
+//! Admission plugins of the main server, as one static pipeline.
+//!
+//! All mutating passes run first, then all validating ones, each in the order of [`Plugin::ALL`], which is that of
+//! kube-apiserver. A plugin is a module with an `admit` or a `validate`; what is enabled is one bit each.
+
+mod default_class;
+mod limit_ranger;
+mod objects;
+mod priority;
+mod runtime_class;
+mod storage;
+mod taints;
+mod tolerations;
+
+use bumpalo::Bump;
+use ringbolt_apiserver::admission::{Admission, Attributes};
+use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
+
+use self::objects::Objects;
+use crate::registry::Registry;
+
+macro_rules! plugins {
+    ($($name:ident $on:literal,)*) => {
+        /// An admission plugin of kube-apiserver 1.37. The order is the one they run in.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Plugin {
+            $(#[doc = stringify!($name)] $name,)*
+        }
+
+        impl Plugin {
+            /// All of them with their names, and whether they are on by default.
+            pub const ALL: &[(Plugin, &str, bool)] = &[$((Plugin::$name, stringify!($name), $on),)*];
+        }
+    };
+}
+
+plugins! {
+    AlwaysAdmit false,
+    NamespaceAutoProvision false,
+    NamespaceLifecycle true,
+    NamespaceExists false,
+    LimitPodHardAntiAffinityTopology false,
+    LimitRanger true,
+    ServiceAccount true,
+    NodeRestriction false,
+    TaintNodesByCondition true,
+    AlwaysPullImages false,
+    ImagePolicyWebhook false,
+    PodSecurity true,
+    PodNodeSelector false,
+    Priority true,
+    DefaultTolerationSeconds true,
+    PodTolerationRestriction false,
+    EventRateLimit false,
+    ExtendedResourceToleration false,
+    DefaultStorageClass true,
+    StorageObjectInUseProtection true,
+    PodGroupProtection true,
+    OwnerReferencesPermissionEnforcement false,
+    PersistentVolumeClaimResize true,
+    RuntimeClass true,
+    CertificateApproval true,
+    CertificateSigning true,
+    ClusterTrustBundleAttest true,
+    CertificateSubjectRestriction true,
+    DefaultIngressClass true,
+    DenyServiceExternalIPs false,
+    PodTopologyLabels true,
+    NodeDeclaredFeatureValidator true,
+    PodResizeValidator true,
+    MutatingAdmissionPolicy true,
+    MutatingAdmissionWebhook true,
+    ValidatingAdmissionPolicy true,
+    ValidatingAdmissionWebhook true,
+    ResourceQuota true,
+    AlwaysDeny false,
+}
+
+/// Which plugins run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enabled(u64);
+
+impl Enabled {
+    /// What is on by default, and what `--enable-admission-plugins` and `--disable-admission-plugins` change in it.
+    /// Names that no plugin has are not looked at: the flags were checked.
+    pub fn new(enable: &[String], disable: &[String]) -> Self {
+        let named = |list: &[String], name: &str| list.iter().any(|n| n == name);
+        let on = |(_, name, default): &&(Plugin, &str, bool)| {
+            named(enable, name) || (*default && !named(disable, name))
+        };
+        Enabled(Plugin::ALL.iter().filter(on).fold(0, |bits, (plugin, ..)| bits | 1 << *plugin as u64))
+    }
+
+    fn has(self, plugin: Plugin) -> bool {
+        self.0 & 1 << plugin as u64 != 0
+    }
+}
+
+/// What the flags say of admission.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Which plugins run.
+    pub enabled: Enabled,
+    /// `--default-not-ready-toleration-seconds`.
+    pub not_ready_seconds: i64,
+    /// `--default-unreachable-toleration-seconds`.
+    pub unreachable_seconds: i64,
+}
+
+/// The pipeline.
+pub struct Pipeline {
+    config: Config,
+    objects: Objects,
+}
+
+impl Pipeline {
+    /// The plugins of a server with these resources.
+    pub fn new(schema: &'static Schema, registry: &Registry, config: Config) -> Self {
+        Pipeline { config, objects: Objects::new(schema, registry) }
+    }
+}
+
+impl Admission for Pipeline {
+    fn admit<'a>(
+        &self,
+        attributes: &Attributes<'_>,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        old: Option<&Value<'_>>,
+    ) -> Result<(), Status> {
+        let on = |plugin| self.config.enabled.has(plugin);
+        let objects = &self.objects;
+        if on(Plugin::LimitRanger) {
+            limit_ranger::admit(objects, attributes, arena, object, old);
+        }
+        if on(Plugin::TaintNodesByCondition) {
+            taints::admit(attributes, arena, object);
+        }
+        if on(Plugin::Priority) {
+            priority::admit(objects, attributes, arena, object, old)?;
+        }
+        if on(Plugin::DefaultTolerationSeconds) {
+            tolerations::admit(&self.config, attributes, arena, object);
+        }
+        if on(Plugin::DefaultStorageClass) {
+            default_class::admit_claim(objects, attributes, arena, object);
+        }
+        if on(Plugin::StorageObjectInUseProtection) {
+            storage::protect(attributes, arena, object);
+        }
+        if on(Plugin::RuntimeClass) {
+            runtime_class::admit(objects, attributes, arena, object)?;
+        }
+        if on(Plugin::DefaultIngressClass) {
+            default_class::admit_ingress(objects, attributes, arena, object);
+        }
+        Ok(())
+    }
+
+    fn validate(
+        &self,
+        attributes: &Attributes<'_>,
+        arena: &Bump,
+        object: Option<&Value<'_>>,
+        old: Option<&Value<'_>>,
+    ) -> Result<(), Status> {
+        let on = |plugin| self.config.enabled.has(plugin);
+        let objects = &self.objects;
+        if on(Plugin::LimitRanger) {
+            limit_ranger::validate(objects, attributes, arena, object, old)?;
+        }
+        if on(Plugin::Priority) {
+            priority::validate(objects, attributes, object)?;
+        }
+        if on(Plugin::PersistentVolumeClaimResize) {
+            storage::validate_resize(objects, attributes, object, old)?;
+        }
+        if on(Plugin::RuntimeClass) {
+            runtime_class::validate(objects, attributes, arena, object)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_change_the_defaults() {
+        let names = |list: &str| list.split_terminator(',').map(str::to_owned).collect::<Vec<_>>();
+        let check = |enable: &str, disable: &str, plugin: Plugin, expect: bool| {
+            assert_eq!(
+                Enabled::new(&names(enable), &names(disable)).has(plugin),
+                expect,
+                "{enable} {disable}"
+            );
+        };
+        check("", "", Plugin::Priority, true);
+        check("", "Priority", Plugin::Priority, false);
+        check("", "", Plugin::NodeRestriction, false);
+        check("NodeRestriction", "", Plugin::NodeRestriction, true);
+        check("", "ServiceAccount", Plugin::ResourceQuota, true);
+    }
+}

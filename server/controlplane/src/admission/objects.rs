@@ -1,0 +1,82 @@
+//! What plugins read of other objects: always the newest published state, never a wait.
+
+use std::{borrow::Cow, sync::Arc};
+
+use bumpalo::Bump;
+use ringbolt_apiserver::admission::Attributes;
+use ringbolt_machinery::{
+    json, scan,
+    schema::{Schema, StructId},
+    value::Value,
+};
+use ringbolt_storage::{
+    object::{Object, ResourceId},
+    snapshot::Snapshot,
+};
+
+use crate::registry::Registry;
+
+/// A kind that plugins look up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    stored: ResourceId,
+    ty: StructId,
+}
+
+/// The kinds that plugins look up.
+pub(super) struct Objects {
+    schema: &'static Schema,
+    pub(super) priority_classes: Kind,
+    pub(super) storage_classes: Kind,
+    pub(super) ingress_classes: Kind,
+    pub(super) runtime_classes: Kind,
+    pub(super) limit_ranges: Kind,
+}
+
+impl Objects {
+    pub(super) fn new(schema: &'static Schema, registry: &Registry) -> Self {
+        let kind = |group: &str, version: &str, resource: &str| {
+            let served = registry.find(group, version, resource);
+            let served =
+                served.unwrap_or_else(|| unreachable!("{resource} of {group}/{version} is built in"));
+            Kind { stored: served.stored, ty: served.stored_type }
+        };
+        Objects {
+            schema,
+            priority_classes: kind("scheduling.k8s.io", "v1", "priorityclasses"),
+            storage_classes: kind("storage.k8s.io", "v1", "storageclasses"),
+            ingress_classes: kind("networking.k8s.io", "v1", "ingressclasses"),
+            runtime_classes: kind("node.k8s.io", "v1", "runtimeclasses"),
+            limit_ranges: kind("", "v1", "limitranges"),
+        }
+    }
+
+    /// The object under `key` (`name` or `namespace/name`).
+    pub(super) fn get(&self, attributes: &Attributes<'_>, kind: Kind, key: &str) -> Option<Arc<Object>> {
+        attributes.storage.get(kind.stored, key)
+    }
+
+    /// All objects of a kind.
+    pub(super) fn all(&self, attributes: &Attributes<'_>, kind: Kind) -> Snapshot {
+        attributes.storage.snapshot(kind.stored)
+    }
+
+    /// The objects of a kind in the namespace of a write, by name.
+    pub(super) fn in_namespace(&self, attributes: &Attributes<'_>, kind: Kind) -> Vec<Arc<Object>> {
+        let all = attributes.storage.snapshot(kind.stored);
+        if all.is_empty() {
+            return Vec::new();
+        }
+        all.range(&format!("{}/", attributes.namespace), None).cloned().collect()
+    }
+
+    /// An object as a tree. `None` where the store holds what the Schema cannot read, which it never wrote.
+    pub(super) fn tree<'a>(&self, arena: &'a Bump, kind: Kind, object: &'a Object) -> Option<Value<'a>> {
+        json::decode_stored(arena, self.schema, kind.ty, &object.json).ok()
+    }
+}
+
+/// A scalar of an object, read without decoding it.
+pub(super) fn scalar<'o>(object: &'o Object, path: &[&str]) -> Option<Cow<'o, str>> {
+    scan::scalar(&object.json, path)
+}
