@@ -35,7 +35,7 @@ pub(super) fn admit<'a>(
         return;
     }
     for range in ranges(objects, attributes) {
-        let Some(range) = objects.tree(arena, objects.limit_ranges, arena.alloc(range)) else { continue };
+        let Some(range) = objects.tree(arena, objects.limit_ranges, &range) else { continue };
         fill(arena, object, &range);
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn validate(
 ) -> Result<(), Status> {
     let Some(object) = object.filter(|_| concerns(attributes, old)) else { return Ok(()) };
     for range in ranges(objects, attributes) {
-        let Some(range) = objects.tree(arena, objects.limit_ranges, arena.alloc(range)) else { continue };
+        let Some(range) = objects.tree(arena, objects.limit_ranges, &range) else { continue };
         let mut errors = Vec::new();
         for limit in limits(&range) {
             match limit.text("type") {

@@ -71,8 +71,9 @@ impl Objects {
     }
 
     /// An object as a tree. `None` where the store holds what the Schema cannot read, which it never wrote.
-    pub(super) fn tree<'a>(&self, arena: &'a Bump, kind: Kind, object: &'a Object) -> Option<Value<'a>> {
-        json::decode_stored(arena, self.schema, kind.ty, &object.json).ok()
+    pub(super) fn tree<'a>(&self, arena: &'a Bump, kind: Kind, object: &Object) -> Option<Value<'a>> {
+        // What plugins take from it goes into the written object, so the arena has its text.
+        json::decode_stored(arena, self.schema, kind.ty, arena.alloc_slice_copy(&object.json)).ok()
     }
 }
 

@@ -83,7 +83,7 @@ fn class_of<'a>(
     let Some(class) = objects.get(attributes, objects.runtime_classes, name) else {
         return Err(attributes.forbidden(&format!("pod rejected: RuntimeClass {name:?} not found")));
     };
-    Ok(objects.tree(arena, objects.runtime_classes, arena.alloc(class)))
+    Ok(objects.tree(arena, objects.runtime_classes, &class))
 }
 
 fn fixed<'v, 'a>(class: &'v Value<'a>) -> Option<&'v Map<'a>> {
