@@ -160,7 +160,8 @@ impl Default for Encoder {
     }
 }
 
-fn integer(out: &mut Vec<u8>, pattern: u8, bits: u32, value: usize) {
+/// Appends an integer behind the high bits of `pattern`, in a prefix of `bits` bits (RFC 7541 section 5.1).
+pub fn integer(out: &mut Vec<u8>, pattern: u8, bits: u32, value: usize) {
     let mask = (1usize << bits) - 1;
     if value < mask {
         return out.push(pattern | value as u8);

@@ -6,7 +6,7 @@ mod huffman;
 mod table;
 
 pub use decode::{Decoder, Fields};
-pub use encode::Encoder;
+pub use encode::{Encoder, integer};
 
 /// A header block that cannot be decoded: COMPRESSION_ERROR on the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Header blocks of requests (RFC 7541): what stays the same is put into the server's table once, and is a byte after.
 
+use ringbolt_protocol::hpack::integer;
+
 use super::super::{super::limits, Request, decimal};
 
 /// Places in the static table (RFC 7541 appendix A).
@@ -90,7 +92,7 @@ impl RequestFields {
     fn same(&mut self, name: u8, value: &[u8], out: &mut Vec<u8>) {
         if let Some(at) = self.indexed.iter().position(|(known, text)| *known == name && text == value) {
             let index = index::STATIC + self.indexed.len() - at;
-            return integer(0x80, 7, index, out);
+            return integer(out, 0x80, 7, index);
         }
         // No name behind a place of the static table is longer than 32 bytes.
         let bytes = value.len() + 32 + ENTRY_OVERHEAD;
@@ -98,7 +100,7 @@ impl RequestFields {
             return literal(name, value, out);
         }
         self.indexed_bytes += bytes;
-        integer(0x40, 6, name as usize, out);
+        integer(out, 0x40, 6, name as usize);
         string(value, out);
         self.indexed.push((name, value.to_vec()));
     }
@@ -106,28 +108,13 @@ impl RequestFields {
 
 /// A literal without indexing (RFC 7541 section 6.2.2).
 fn literal(name: u8, value: &[u8], out: &mut Vec<u8>) {
-    integer(0, 4, name as usize, out);
+    integer(out, 0, 4, name as usize);
     string(value, out);
 }
 
 fn string(value: &[u8], out: &mut Vec<u8>) {
-    integer(0, 7, value.len(), out);
+    integer(out, 0, 7, value.len());
     out.extend_from_slice(value);
-}
-
-/// An integer (RFC 7541 section 5.1).
-fn integer(pattern: u8, bits: u32, value: usize, out: &mut Vec<u8>) {
-    let mask = (1usize << bits) - 1;
-    if value < mask {
-        return out.push(pattern | value as u8);
-    }
-    out.push(pattern | mask as u8);
-    let mut rest = value - mask;
-    while rest >= 0x80 {
-        out.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
 }
 
 #[cfg(test)]
