@@ -13,6 +13,7 @@ use bumpalo::Bump;
 use ringbolt_storage::{hub::Hub, storage::Storage};
 
 use crate::{
+    authentication::service_account::{Lookup, VerifiedTokens},
     endpoints::event_frames::EventFrames,
     limits,
     serving::{
@@ -49,6 +50,8 @@ pub struct CoreState {
     pub turn: Cell<Instant>,
     /// Events as they went out, for the next watcher that wants them so.
     pub(crate) frames: EventFrames,
+    /// Tokens whose signatures were found good on this core.
+    pub(crate) verified_tokens: VerifiedTokens,
     arenas: RefCell<Vec<Bump>>,
     scratch: RefCell<Vec<u8>>,
     /// Seconds since the epoch, as they were read in this turn.
@@ -117,6 +120,7 @@ impl CoreContext {
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             turn: Cell::new(Instant::now()),
             frames: EventFrames::default(),
+            verified_tokens: VerifiedTokens::default(),
             arenas: RefCell::default(),
             scratch: RefCell::default(),
             second: Cell::new(None),
@@ -185,6 +189,11 @@ impl CoreState {
         let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
         self.second.set(Some(second));
         second
+    }
+
+    /// What a token is checked against on this core.
+    pub(crate) fn token_lookup(&self) -> Lookup<'_> {
+        Lookup { storage: &*self.storage, verified: &self.verified_tokens, now: self.unix_seconds() }
     }
 
     /// The engine calls anew: time has passed.

@@ -15,6 +15,9 @@ pub const REQUEST_BODY: usize = 3 << 20;
 /// For how long the verdict on a connection's certificate holds before the chain is verified again. The end of
 /// the certificate itself is always seen at once.
 pub const CERTIFICATE_VERDICT_SECONDS: i64 = 60;
+/// Tokens of service accounts that a core knows the signatures of: those of all pods of a large machine, and of the
+/// controllers. About 1.5 KiB each; beyond it the least used are checked again when they come back.
+pub const VERIFIED_TOKENS: usize = 2048;
 /// Longest storage key: a namespace (63, RFC 1123 label), a slash, a name (253, RFC 1123 subdomain), rounded up.
 pub const KEY_MAX_BYTES: usize = 320;
 /// Names that a create with generateName tries (`maxNameGenerationCreateAttempts`).

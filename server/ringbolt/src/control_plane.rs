@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use ringbolt_apiserver::{
     admission::Admission,
+    authentication::service_account::openid,
     discovery::Discovery,
     endpoints, openapi,
     server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
@@ -13,7 +14,6 @@ use ringbolt_controlplane::{
     admission::Pipeline,
     bootstrap::{self, BootstrapObject},
     registry::Registry,
-    services::PortRange,
 };
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
@@ -37,7 +37,7 @@ pub fn server(
         server.storage().clone(),
         registry.services,
         settings.service_addresses.clone(),
-        PortRange::default(),
+        settings.node_ports,
     );
     let admission: Arc<dyn Admission> = Arc::new(Pipeline::new(schema, &registry, settings.admission));
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
@@ -61,6 +61,12 @@ pub fn server(
     );
     discovery.install(server.routes());
     version::install(server.routes());
+    if let Some(tokens) = &reviewers.authenticators.service_accounts {
+        match openid::Metadata::new(&tokens.issuer.name, &settings.service_accounts.keys_uri, &tokens.keys) {
+            Ok(metadata) => metadata.install(server.routes()),
+            Err(error) => tracing::warn!(%error, "the keys of service accounts' tokens are not published"),
+        }
+    }
     let storage = server.storage().clone();
     let size = storage.clone();
     server.metrics().register_storage(

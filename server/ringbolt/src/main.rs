@@ -11,6 +11,7 @@ mod kubeconfig;
 mod layout;
 mod pki;
 mod run;
+mod service_account;
 mod settings;
 mod storage_command;
 

@@ -170,15 +170,18 @@ fn pair(
     Ok(pair)
 }
 
-/// `sa.key`, and its public half `sa.pub`.
-fn service_account_key(folder: &Path) -> Result<(), PkiError> {
+/// The key that signs tokens of service accounts: `sa.key`, and its public half `sa.pub`, made where they are missing.
+pub fn service_account_key(folder: &Path) -> Result<String, PkiError> {
     let (private, public) = (folder.join("sa.key"), folder.join("sa.pub"));
     if private.exists() && public.exists() {
-        return Ok(());
+        return read(&private);
     }
+    fs::create_dir_all(folder).map_err(|e| error(folder, e))?;
     let key = KeyPair::generate().map_err(|e| error(&private, e))?;
-    write(&private, &key.serialize_pem(), 0o600)?;
-    write(&public, &key.public_key_pem(), 0o644)
+    let pem = key.serialize_pem();
+    write(&private, &pem, 0o600)?;
+    write(&public, &key.public_key_pem(), 0o644)?;
+    Ok(pem)
 }
 
 fn subject(common_name: &str, organizations: &[&str]) -> CertificateParams {

@@ -26,6 +26,7 @@ use crate::{
     inspect::StoredInspect,
     kubeconfig, layout,
     pki::{self, Pair, Pki},
+    service_account::Keyring,
     settings::{Serving, Settings},
 };
 
@@ -47,13 +48,14 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         let opened = Opened::open(&settings);
         (keys.join(), opened)
     });
-    let keys = keys.map_err(|_| "making keys panicked".to_owned())??;
+    let (keys, mut authenticators, keyring) = keys.map_err(|_| "making keys panicked".to_owned())??;
     let Opened { schema, registry, store } = opened?;
+    authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
     let config = Config {
         storage: store.clone(),
         secure_serving: SecureServing { address: settings.address, tls: keys.tls.clone() },
         insecure_bench: settings.bench,
-        authenticators: keys.authenticators.clone(),
+        authenticators: Arc::new(authenticators),
         authorizers: Arc::new(Authorizers::new(settings.modes.clone())),
         max_requests_inflight: settings.max_requests_inflight,
         max_mutating_requests_inflight: settings.max_mutating_requests_inflight,
@@ -124,7 +126,6 @@ impl Opened {
 /// Certificates and keys, from files or made here.
 struct Keys {
     tls: Arc<TlsConfig>,
-    authenticators: Arc<Authenticators>,
     /// What the server shows.
     certificate: String,
     /// The authority made here and its administrator, where clients are not verified by another one.
@@ -132,7 +133,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn open(settings: &Settings) -> Result<Keys, String> {
+    fn open(settings: &Settings) -> Result<(Keys, Authenticators, Keyring), String> {
         let needs_own = settings.client_ca.is_none() || settings.serving == Serving::Own;
         let own = needs_own
             .then(|| Pki::open(&layout::pki(&settings.data_dir), &settings.names))
@@ -153,12 +154,14 @@ impl Keys {
             (None, Some(own)) => own.ca.clone(),
             (None, None) => return Err("no client authority".to_owned()),
         };
-        Ok(Keys {
+        let keyring = Keyring::open(settings)?;
+        let authenticators = authenticators(settings, &client_ca)?;
+        let keys = Keys {
             tls: Arc::new(tls(settings, &serving)?),
-            authenticators: Arc::new(authenticators(settings, &client_ca)?),
             certificate: serving.certificate,
             own: own.filter(|_| settings.client_ca.is_none()),
-        })
+        };
+        Ok((keys, authenticators, keyring))
     }
 }
 

@@ -7,10 +7,13 @@ use std::{
 };
 
 use ringbolt_apiserver::{authorization::Mode, server::InsecureBench};
-use ringbolt_controlplane::{admission, services::AddressRange};
+use ringbolt_controlplane::{
+    admission,
+    services::{AddressRange, PortRange},
+};
 use ringbolt_engine::TlsVersion;
 
-use crate::{admission_plugins, flags::Flags, pki::Names};
+use crate::{admission_plugins, flags::Flags, pki::Names, service_account::ServiceAccountSettings};
 
 /// Where the serving certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,10 @@ pub struct Settings {
     pub advertised: SocketAddr,
     /// `--service-cluster-ip-range`
     pub service_addresses: Vec<AddressRange>,
+    /// `--service-node-port-range`
+    pub node_ports: PortRange,
+    /// Tokens of service accounts.
+    pub service_accounts: ServiceAccountSettings,
     /// Admission plugins.
     pub admission: admission::Config,
     /// `--insecure-bench-port`
@@ -123,14 +130,20 @@ impl Settings {
             &flags.list("disable-admission-plugins"),
             &mut errors,
         );
+        let advertised =
+            SocketAddr::new(if advertise.is_unspecified() { localhost(advertise) } else { advertise }, port);
+        let external = match flags.text("external-hostname") {
+            "" => advertised.to_string(),
+            name => format!("{name}:{port}"),
+        };
+        let (first, last) = flags.port_range("service-node-port-range");
         let settings = Settings {
             data_dir: flags.text("data-dir").into(),
             address: SocketAddr::new(bind, port),
-            advertised: SocketAddr::new(
-                if advertise.is_unspecified() { localhost(advertise) } else { advertise },
-                port,
-            ),
+            advertised,
             service_addresses: service_addresses(flags, &mut errors),
+            node_ports: PortRange { first, last },
+            service_accounts: ServiceAccountSettings::new(flags, &external, &mut errors),
             admission: admission::Config {
                 enabled: admission::Enabled::new(
                     &flags.list("enable-admission-plugins"),

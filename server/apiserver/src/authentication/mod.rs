@@ -1,6 +1,7 @@
 //! Who asks: client certificates, tokens, the anonymous user, in the order kube-apiserver tries them.
 
 mod csv;
+pub mod service_account;
 pub mod token_file;
 pub mod user;
 pub mod x509;
@@ -11,7 +12,11 @@ use ringbolt_protocol::head::Head;
 use rustls_pki_types::CertificateDer;
 
 pub use self::user::UserInfo;
-use self::{token_file::TokenFile, x509::ClientCertificates};
+use self::{
+    service_account::{Lookup, ServiceAccountTokens},
+    token_file::TokenFile,
+    x509::ClientCertificates,
+};
 use crate::limits;
 
 /// The other end of a connection, as far as TLS has proved it.
@@ -42,6 +47,8 @@ pub struct Authenticators {
     pub client_certificates: Option<ClientCertificates>,
     /// `--token-auth-file`
     pub tokens: Option<TokenFile>,
+    /// Tokens that this server issues.
+    pub service_accounts: Option<ServiceAccountTokens>,
     /// `--anonymous-auth`
     pub anonymous: bool,
     anonymous_user: Arc<UserInfo>,
@@ -67,35 +74,45 @@ impl Authenticators {
         anonymous: bool,
     ) -> Self {
         let anonymous_user = Arc::new(UserInfo::anonymous());
-        Authenticators { client_certificates, tokens, anonymous, anonymous_user }
+        Authenticators { client_certificates, tokens, service_accounts: None, anonymous, anonymous_user }
     }
 
-    /// Who asks, at `now` (seconds since the epoch); `None` is a 401. A bad credential is forgiven where another
-    /// one is good, and else never turns into the anonymous user.
+    /// Who asks; `None` is a 401. A bad credential is forgiven where another one is good, and else never turns into the
+    /// anonymous user.
     pub fn authenticate(
         &self,
         peer: &Peer,
         head: &Head<'_>,
         warnings: &RefCell<Vec<String>>,
-        now: i64,
+        at: &Lookup<'_>,
     ) -> Option<Arc<UserInfo>> {
         let mut failed = false;
-        match self.by_certificate(peer, now) {
+        match self.by_certificate(peer, at.now) {
             Ok(Some(user)) => return Some(user),
             Ok(None) => {}
             Err(()) => failed = true,
         }
-        if let Some(tokens) = &self.tokens {
+        if self.tokens.is_some() || self.service_accounts.is_some() {
             match bearer(head) {
                 Bearer::None => {}
                 Bearer::ExtraSpace => warnings.borrow_mut().push(EXTRA_SPACE.to_owned()),
-                Bearer::Token(token) => match tokens.authenticate(token) {
-                    Some(user) => return Some(user.clone()),
+                Bearer::Token(token) => match self.by_token(token, at) {
+                    Some(user) => return Some(user),
                     None => failed = true,
                 },
             }
         }
         (self.anonymous && !failed).then(|| self.anonymous_user.clone())
+    }
+
+    fn by_token(&self, token: &str, at: &Lookup<'_>) -> Option<Arc<UserInfo>> {
+        if let Some(user) = self.tokens.as_ref().and_then(|tokens| tokens.authenticate(token)) {
+            return Some(user.clone());
+        }
+        self.service_accounts.as_ref()?.user(token, at).unwrap_or_else(|error| {
+            tracing::info!(%error, "unable to authenticate the request");
+            None
+        })
     }
 
     /// Verifies once and believes the verdict for a while: a connection makes many requests.
@@ -183,8 +200,11 @@ mod tests {
             let tokens = TokenFile::parse("good,alice,1").expect("three columns");
             let union = Authenticators::new(None, Some(tokens), anonymous);
             let warnings = RefCell::default();
+            let storage = service_account::empty_store();
+            let verified = service_account::VerifiedTokens::default();
+            let at = Lookup { storage: &*storage, verified: &verified, now: 0 };
             let found =
-                with_authorization(value, |head| union.authenticate(&Peer::default(), head, &warnings, 0));
+                with_authorization(value, |head| union.authenticate(&Peer::default(), head, &warnings, &at));
             assert_eq!(found.as_ref().map(|u| u.name.as_str()), expect, "{value:?}");
             warnings.into_inner()
         };

@@ -34,6 +34,7 @@ mod scale;
 mod scale_managed_fields;
 mod select;
 mod table;
+mod token_request;
 mod update;
 mod watch;
 mod write;
@@ -55,9 +56,11 @@ use self::{
     eviction::Evictions,
     resource::ResourceStore,
     scale::Scale,
+    token_request::TokenRequests,
 };
 use crate::{
     admission::Admission,
+    authentication::Authenticators,
     registry::{Part, ServedResource},
     request::Request,
     response::Outcome,
@@ -74,7 +77,7 @@ pub fn install(
     namespaces: ResourceId,
     admission: &Arc<dyn Admission>,
 ) {
-    Installer { schema, namespaces, pods: None, nodes: None, budgets: None }
+    Installer { schema, namespaces, pods: None, nodes: None, budgets: None, authenticators: None }
         .stored(routes, &ResourceStore::new(schema, served, namespaces, admission.clone()));
 }
 
@@ -100,6 +103,7 @@ pub fn install_all(
         pods: find("", "pods"),
         nodes: find("", "nodes"),
         budgets: find("policy", "poddisruptionbudgets"),
+        authenticators: Some(reviewers.authenticators.clone()),
     };
     for store in &stores {
         installer.stored(routes, store);
@@ -116,6 +120,7 @@ struct Installer {
     pods: Option<Arc<ResourceStore>>,
     nodes: Option<Arc<ResourceStore>>,
     budgets: Option<Arc<ResourceStore>>,
+    authenticators: Option<Arc<Authenticators>>,
 }
 
 impl Installer {
@@ -147,6 +152,10 @@ impl Installer {
                 let bindings = schema.resource("", "v1", "bindings")?;
                 let bindings = not_stored::store(schema, bindings, &DEFAULT_PRINTER, namespaces);
                 Some(Arc::new(Bindings::new(store.clone(), bindings)))
+            }
+            ("", "serviceaccounts", "token") => {
+                let authenticators = self.authenticators.clone()?;
+                Some(Arc::new(TokenRequests::new(schema, store.clone(), authenticators, namespaces)?))
             }
             ("", "pods", "eviction") => {
                 let budgets = self.budgets.clone()?;

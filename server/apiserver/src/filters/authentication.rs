@@ -37,8 +37,8 @@ impl Filter for Authentication {
         if let Some(user) = admitted {
             return next.serve(&Request { user: &user, ..request.clone() });
         }
-        let now = request.core.unix_seconds();
-        let found = self.authenticators.authenticate(request.peer, request.head, request.warnings, now);
+        let at = request.core.token_lookup();
+        let found = self.authenticators.authenticate(request.peer, request.head, request.warnings, &at);
         let result = match found {
             Some(_) => metrics::Authentication::Success,
             None => metrics::Authentication::Failure,

@@ -20,7 +20,7 @@ use ringbolt_protocol::{query::CreateOptions, request_info::Verb};
 use ringbolt_storage::object::ResourceId;
 
 use crate::{
-    authentication::{Authenticators, UserInfo},
+    authentication::{Authenticators, UserInfo, service_account::Lookup},
     authorization::Authorizers,
     endpoints::{
         answer,
@@ -112,13 +112,19 @@ impl Review {
                 &self.store,
                 &mut review,
             );
-            self.answer(arena, review, request.user)
+            self.answer(arena, review, request.user, &request.core.token_lookup())
         })?;
         Ok(Outcome::Ready(sent.answer.object(&self.store, 201, &json, &[])))
     }
 
     /// The reviewed review, encoded.
-    fn answer<'a>(&self, arena: &'a Bump, review: Value<'a>, asker: &UserInfo) -> Result<Bytes, Status> {
+    fn answer<'a>(
+        &self,
+        arena: &'a Bump,
+        review: Value<'a>,
+        asker: &UserInfo,
+        at: &Lookup<'_>,
+    ) -> Result<Bytes, Status> {
         let reviewers = &self.reviewers;
         let reviewed = match self.kind {
             Kind::SubjectAccess | Kind::SelfSubjectAccess | Kind::LocalSubjectAccess => {
@@ -131,7 +137,7 @@ impl Review {
             }
             Kind::SelfSubjectRules => rules::review(arena, &reviewers.authorizers, &review, asker)?,
             Kind::SelfSubject => user_info::review_self(arena, asker),
-            Kind::Token => user_info::review_token(arena, reviewers, review)?,
+            Kind::Token => user_info::review_token(arena, reviewers, review, at)?,
         };
         Ok(not_stored::encoded(&self.store, &reviewed))
     }

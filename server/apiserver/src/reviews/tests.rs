@@ -3,7 +3,10 @@
 use ringbolt_machinery::json;
 
 use super::*;
-use crate::{authentication::token_file::TokenFile, authorization::Mode};
+use crate::{
+    authentication::{service_account, token_file::TokenFile},
+    authorization::Mode,
+};
 
 fn reviewers() -> Reviewers {
     let tokens = TokenFile::parse("good,alice,1,\"g1,g2\"").unwrap();
@@ -31,7 +34,9 @@ fn answer(kind: (&str, &str), body: &str, groups: &[&str]) -> Result<String, (u1
     let body = arena.alloc_slice_copy(body.as_bytes());
     let tree = json::decode_typed(&arena, schema, facts.ty, body, json::Mode::Strict).unwrap();
     assert!(tree.strict_errors.is_empty(), "{:?}", tree.strict_errors);
-    let text = review.answer(&arena, tree.value, &asker).map_err(|s| (s.code, s.message))?;
+    let (storage, verified) = (service_account::empty_store(), service_account::VerifiedTokens::default());
+    let at = Lookup { storage: &*storage, verified: &verified, now: 0 };
+    let text = review.answer(&arena, tree.value, &asker, &at).map_err(|s| (s.code, s.message))?;
     Ok(format!("{{{}", String::from_utf8(text.to_vec()).unwrap()))
 }
 

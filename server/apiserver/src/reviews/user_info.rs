@@ -1,5 +1,7 @@
 //! SelfSubjectReview and TokenReview: who is it?
 
+use std::sync::Arc;
+
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 use ringbolt_machinery::{
     status::Status,
@@ -7,7 +9,10 @@ use ringbolt_machinery::{
 };
 
 use super::{Reviewers, attributes};
-use crate::{authentication::UserInfo, endpoints::identity::now_rfc3339};
+use crate::{
+    authentication::{UserInfo, service_account::Lookup},
+    endpoints::identity::now_rfc3339,
+};
 
 /// Who asks; nothing of what was sent comes back.
 pub(super) fn review_self<'a>(arena: &'a Bump, asker: &UserInfo) -> Value<'a> {
@@ -26,6 +31,7 @@ pub(super) fn review_token<'a>(
     arena: &'a Bump,
     reviewers: &Reviewers,
     mut review: Value<'a>,
+    at: &Lookup<'_>,
 ) -> Result<Value<'a>, Status> {
     let token = review.str_at(&["spec", "token"]).unwrap_or("");
     if token.is_empty() {
@@ -34,23 +40,39 @@ pub(super) fn review_token<'a>(
     let asked = attributes::texts(review.path(&["spec", "audiences"]));
     // As in an `Authorization` header, the token ends at the first blank.
     let word = token.split(' ').next().unwrap_or("");
-    let user = reviewers.authenticators.tokens.as_ref().and_then(|tokens| tokens.authenticate(word));
-    let audiences = audiences(&reviewers.api_audiences, &asked);
     let mut status = Map::new_in(arena);
-    match user.filter(|_| audiences.is_some()) {
-        Some(user) => {
+    match known(reviewers, word, &asked, at) {
+        Ok((user, audiences)) => {
             status.push_unique("authenticated", Value::Bool(true));
-            status.push_unique("user", user_info(arena, user));
-            if let Some(audiences) = audiences.filter(|a| !a.is_empty()) {
+            status.push_unique("user", user_info(arena, &user));
+            if !audiences.is_empty() {
                 status.push_unique("audiences", texts(arena, &audiences));
             }
         }
-        None => status.push_unique("error", Value::String("invalid bearer token")),
+        Err(error) => status.push_unique("error", Value::String(arena.alloc_str(&error))),
     }
     if let Some(map) = review.as_map_mut() {
         map.insert("status", Value::Map(status));
     }
     Ok(review)
+}
+
+/// Whom a token stands for, and for whom of those asked for it is; else what every authenticator has to say.
+fn known(
+    reviewers: &Reviewers,
+    token: &str,
+    asked: &[String],
+    at: &Lookup<'_>,
+) -> Result<(Arc<UserInfo>, Vec<String>), String> {
+    const INVALID: &str = "invalid bearer token";
+    let authenticators = &reviewers.authenticators;
+    let fixed = authenticators.tokens.as_ref().and_then(|tokens| tokens.authenticate(token));
+    if let Some(user) = fixed {
+        let audiences = audiences(&reviewers.api_audiences, asked).ok_or(INVALID)?;
+        return Ok((user.clone(), audiences));
+    }
+    let issued = authenticators.service_accounts.as_ref().map_or(Ok(None), |a| a.review(token, asked, at));
+    issued.map_err(|error| format!("[{INVALID}, {error}]"))?.ok_or_else(|| INVALID.to_owned())
 }
 
 /// For whom of those asked for a token is that names no one: it is for the server's own audiences. `None` where it

@@ -121,8 +121,10 @@ impl CompletedConfig {
         Reviewers {
             authenticators: self.config.authenticators.clone(),
             authorizers: self.config.authorizers.clone(),
-            // `--api-audiences` and `--service-account-issuer` have no effect yet.
-            api_audiences: Arc::default(),
+            api_audiences: match &self.config.authenticators.service_accounts {
+                Some(tokens) => tokens.audiences.clone(),
+                None => Arc::default(),
+            },
         }
     }
 }

@@ -168,6 +168,16 @@ impl Flags {
         value::quantity(self.text(name)).unwrap_or_default()
     }
 
+    /// Every value given of a flag that may be repeated.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    /// First and last port of a range.
+    pub fn port_range(&self, name: &str) -> (u16, u16) {
+        value::port_range(self.text(name).trim()).unwrap_or_default()
+    }
+
     /// All values of a list, in order.
     pub fn list(&self, name: &str) -> Vec<String> {
         let split = |text: &str| -> Vec<String> {

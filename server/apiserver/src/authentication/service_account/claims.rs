@@ -1,0 +1,169 @@
+//! What a token says: who it is for, how long, whom it stands for, and what it is bound to.
+
+use ringbolt_machinery::{
+    json::quote::{write_int, write_string},
+    value::{Map, Value},
+};
+
+/// An object that a token names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// Name.
+    pub name: String,
+    /// Identifier; empty for a node that is not there.
+    pub uid: String,
+}
+
+/// The claims of a token that this server issues. Times are seconds since the epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// `iss`
+    pub issuer: String,
+    /// `aud`
+    pub audiences: Vec<String>,
+    /// `exp`
+    pub expires: Option<i64>,
+    /// `nbf`
+    pub not_before: Option<i64>,
+    /// `iat`
+    pub issued: Option<i64>,
+    /// `jti`
+    pub id: String,
+    /// `sub`
+    pub subject: String,
+    /// Namespace of the account.
+    pub namespace: String,
+    /// The account.
+    pub account: Reference,
+    /// The pod that the token lives no longer than.
+    pub pod: Option<Reference>,
+    /// The secret that the token lives no longer than.
+    pub secret: Option<Reference>,
+    /// The node that the token lives no longer than; with a pod, the node that it runs on.
+    pub node: Option<Reference>,
+    /// From when on the token is used longer than it was asked for.
+    pub warn_after: Option<i64>,
+}
+
+/// A number of seconds; fractions count for nothing.
+fn seconds(payload: &Map<'_>, claim: &str) -> Option<i64> {
+    match payload.get(claim)? {
+        Value::Int(seconds) => Some(*seconds),
+        Value::Float(seconds) => Some(*seconds as i64),
+        _ => None,
+    }
+}
+
+/// A text claim, empty where there is none.
+pub(super) fn text(payload: &Map<'_>, claim: &str) -> String {
+    payload.get(claim).and_then(Value::as_str).unwrap_or("").to_owned()
+}
+
+impl Claims {
+    /// Reads a payload whose signature is good.
+    pub(super) fn read(payload: &Map<'_>) -> Claims {
+        let own = payload.get("kubernetes.io").and_then(Value::as_map);
+        let reference = |member: &str| {
+            let map = own?.get(member)?.as_map()?;
+            Some(Reference { name: text(map, "name"), uid: text(map, "uid") })
+        };
+        let audiences = match payload.get("aud") {
+            Some(Value::String(one)) => vec![(*one).to_owned()],
+            Some(Value::List(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            _ => Vec::new(),
+        };
+        Claims {
+            issuer: text(payload, "iss"),
+            audiences,
+            expires: seconds(payload, "exp"),
+            not_before: seconds(payload, "nbf"),
+            issued: seconds(payload, "iat"),
+            id: text(payload, "jti"),
+            subject: text(payload, "sub"),
+            namespace: own.map_or_else(String::new, |own| text(own, "namespace")),
+            account: reference("serviceaccount").unwrap_or_default(),
+            pod: reference("pod"),
+            secret: reference("secret"),
+            node: reference("node"),
+            warn_after: own.and_then(|own| seconds(own, "warnafter")),
+        }
+    }
+
+    /// The payload: members in the order of their names, as kube-apiserver writes them.
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut out = Object::new();
+        out.member("aud", |out| {
+            out.push(b'[');
+            for (at, audience) in self.audiences.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                write_string(out, audience);
+            }
+            out.push(b']');
+        });
+        out.seconds("exp", self.expires);
+        out.seconds("iat", self.issued);
+        out.text("iss", &self.issuer);
+        out.text("jti", &self.id);
+        out.member("kubernetes.io", |out| {
+            let mut own = Object::new();
+            own.text("namespace", &self.namespace);
+            own.reference("node", self.node.as_ref());
+            own.reference("pod", self.pod.as_ref());
+            own.reference("secret", self.secret.as_ref());
+            own.reference("serviceaccount", Some(&self.account));
+            own.seconds("warnafter", self.warn_after);
+            out.extend(own.end());
+        });
+        out.seconds("nbf", self.not_before);
+        out.text("sub", &self.subject);
+        out.end()
+    }
+}
+
+/// A JSON object being written; what is empty is left out.
+struct Object(Vec<u8>);
+
+impl Object {
+    fn new() -> Self {
+        Object(vec![b'{'])
+    }
+
+    fn member(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
+        write_string(&mut self.0, name);
+        self.0.push(b':');
+        value(&mut self.0);
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.member(name, |out| write_string(out, value));
+        }
+    }
+
+    fn seconds(&mut self, name: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.member(name, |out| write_int(out, value));
+        }
+    }
+
+    fn reference(&mut self, name: &str, to: Option<&Reference>) {
+        if let Some(to) = to {
+            self.member(name, |out| {
+                let mut map = Object::new();
+                map.text("name", &to.name);
+                map.text("uid", &to.uid);
+                out.extend(map.end());
+            });
+        }
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        self.0.push(b'}');
+        self.0
+    }
+}
