@@ -10,6 +10,7 @@ use bumpalo::Bump;
 use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_storage::{api::Write, storage::Storage};
 
+pub use crate::endpoints::identity::generate_name_with as generate_name;
 use crate::{
     authentication::UserInfo,
     registry::{Part, ServedResource},
@@ -104,6 +105,13 @@ pub trait Admission: Send + Sync {
         object: Option<&Value<'_>>,
         old: Option<&Value<'_>>,
     ) -> Result<(), Status>;
+
+    /// Whether a create that was refused like this may pass in a moment, because a controller is about to make what it
+    /// lacks. It is tried again for as long as kube-apiserver would.
+    fn may_pass_soon(&self, refusal: &Status) -> bool {
+        let _ = refusal;
+        false
+    }
 
     /// What must be stored before the object may be: the usage of quotas that it counts against. Each write is
     /// conditional; where one loses its race, the object is admitted again with what is stored then.

@@ -22,6 +22,11 @@ pub const VERIFIED_TOKENS: usize = 2048;
 pub const KEY_MAX_BYTES: usize = 320;
 /// Names that a create with generateName tries (`maxNameGenerationCreateAttempts`).
 pub const GENERATE_NAME_ATTEMPTS: usize = 8;
+/// How often a create is tried that lacks what a controller is about to make (the attempts of the ServiceAccount
+/// admission plugin).
+pub const ADMISSION_ATTEMPTS: usize = 10;
+/// How long it waits between two of them, at least, and how much longer at most.
+pub const ADMISSION_WAIT: Duration = Duration::from_millis(100);
 /// How often a write without a precondition is tried again when another writer came first. Each try loses only to
 /// a write that was made, so this many writers of one object must overtake it in a row.
 pub const UPDATE_ATTEMPTS: usize = 256;

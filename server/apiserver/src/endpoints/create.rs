@@ -19,7 +19,7 @@ use crate::{
     admission::{Attributes, Operation},
     authentication::UserInfo,
     core::CoreContext,
-    limits::{GENERATE_NAME_ATTEMPTS, UPDATE_ATTEMPTS},
+    limits::{ADMISSION_ATTEMPTS, ADMISSION_WAIT, GENERATE_NAME_ATTEMPTS, UPDATE_ATTEMPTS},
     request::Request,
     response::{Outcome, Response},
 };
@@ -93,14 +93,23 @@ impl Create {
         let mut last = String::new();
         let mut owners = Owners::Kept;
         let context = Context { user: &self.user, namespace: &self.namespace, dry_run: self.dry_run };
-        let (mut names, mut races) = (0, 0);
+        let (mut names, mut races, mut waits) = (0, 0, 1);
+        let wait = ADMISSION_WAIT + ADMISSION_WAIT.mul_f64(self.core.random_u64() as f64 / u64::MAX as f64);
         while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
             let prepared = self.core.with_arena(|arena| {
                 let mut object = self.body.decode(&self.store, arena)?;
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
                 owners.track(arena, &mut object, |object| self.tracker.created(arena, &self.store, object));
                 prepare(&self.store, &self.core, context, arena, &mut object)
-            })?;
+            });
+            let prepared = match prepared {
+                Err(status) if waits < ADMISSION_ATTEMPTS && self.store.admission.may_pass_soon(&status) => {
+                    waits += 1;
+                    self.core.sleep_until(self.core.now() + wait).await;
+                    continue;
+                }
+                prepared => prepared?,
+            };
             warnings.clear();
             warnings.append(&mut self.body.warnings.borrow_mut());
             warnings.extend(prepared.warnings);
@@ -159,18 +168,21 @@ pub(crate) fn prepare<'a>(
     let strategy = store.served.strategy;
     let warned = RefCell::default();
     let name = metadata::text(object, "name").to_owned();
-    let attributes = Attributes {
+    let prefix = metadata::text(object, "generateName").to_owned();
+    let attributes = |name| Attributes {
         operation: Operation::Create,
         served: &store.served,
         subresource: "",
         namespace,
-        name: &name,
+        name,
         user,
         dry_run,
         storage: &*core.storage,
         warnings: &warned,
     };
-    store.admission.admit(&attributes, arena, object, None)?;
+    // A generated name is told to the validating half only.
+    store.admission.admit(&attributes(if generated { &prefix } else { &name }), arena, object, None)?;
+    let attributes = attributes(&name);
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
     let mut errors = validation::validate_object_meta(

@@ -16,7 +16,8 @@ pub(crate) fn generate_name(core: &CoreState, prefix: &str) -> String {
     generate_name_with(prefix, || core.random_u64())
 }
 
-fn generate_name_with(prefix: &str, mut random: impl FnMut() -> u64) -> String {
+/// A name made from `prefix` and random bits, as those that `generateName` gets.
+pub fn generate_name_with(prefix: &str, mut random: impl FnMut() -> u64) -> String {
     let mut end = prefix.len().min(PREFIX_MAX);
     while !prefix.is_char_boundary(end) {
         end -= 1;

@@ -8,6 +8,8 @@ mod limit_ranger;
 mod objects;
 mod priority;
 mod runtime_class;
+mod secret_references;
+mod service_account;
 mod storage;
 mod taints;
 mod tolerations;
@@ -133,6 +135,9 @@ impl Admission for Pipeline {
         if on(Plugin::LimitRanger) {
             limit_ranger::admit(objects, attributes, arena, object, old);
         }
+        if on(Plugin::ServiceAccount) {
+            service_account::admit(objects, attributes, arena, object)?;
+        }
         if on(Plugin::TaintNodesByCondition) {
             taints::admit(attributes, arena, object);
         }
@@ -169,6 +174,9 @@ impl Admission for Pipeline {
         if on(Plugin::LimitRanger) {
             limit_ranger::validate(objects, attributes, arena, object, old)?;
         }
+        if on(Plugin::ServiceAccount) {
+            service_account::validate(objects, attributes, arena, object)?;
+        }
         if on(Plugin::Priority) {
             priority::validate(objects, attributes, object)?;
         }
@@ -179,6 +187,10 @@ impl Admission for Pipeline {
             runtime_class::validate(objects, attributes, arena, object)?;
         }
         Ok(())
+    }
+
+    fn may_pass_soon(&self, refusal: &Status) -> bool {
+        self.config.enabled.has(Plugin::ServiceAccount) && service_account::may_pass_soon(refusal)
     }
 }
 

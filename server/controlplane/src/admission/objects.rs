@@ -31,6 +31,7 @@ pub(super) struct Objects {
     pub(super) ingress_classes: Kind,
     pub(super) runtime_classes: Kind,
     pub(super) limit_ranges: Kind,
+    pub(super) service_accounts: Kind,
 }
 
 impl Objects {
@@ -48,6 +49,7 @@ impl Objects {
             ingress_classes: kind("networking.k8s.io", "v1", "ingressclasses"),
             runtime_classes: kind("node.k8s.io", "v1", "runtimeclasses"),
             limit_ranges: kind("", "v1", "limitranges"),
+            service_accounts: kind("", "v1", "serviceaccounts"),
         }
     }
 

@@ -21,6 +21,7 @@ use ringbolt_storage::{object::ResourceId, storage::Storage};
 
 use self::{account::Account, complete::Completion};
 
+pub(crate) use self::range::random;
 pub use self::range::{AddressRange, PortRange};
 
 /// Hands out addresses and node ports. Does nothing until [`ServiceAllocator::start`].

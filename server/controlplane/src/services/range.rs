@@ -115,7 +115,7 @@ impl fmt::Display for PortRange {
 }
 
 /// A number nobody foresees; nothing secret hangs on it.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

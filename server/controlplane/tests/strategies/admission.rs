@@ -29,26 +29,34 @@ impl Inspect for NoAttributes {
     }
 }
 
-struct Rig {
+pub(crate) struct Rig {
     schema: &'static Schema,
     registry: Registry,
     storage: Arc<dyn Storage>,
     pipeline: Pipeline,
 }
 
+/// With the plugins that are on by default, but for the one that wants an account for each pod.
 fn rig() -> Rig {
+    rig_without(&["ServiceAccount"])
+}
+
+/// With the plugins that are on by default, but for these.
+pub(crate) fn rig_without(disabled: &[&str]) -> Rig {
+    let disabled: Vec<String> = disabled.iter().map(|name| (*name).to_owned()).collect();
     let schema = Schema::builtin();
     let registry = registry::build(schema);
     let options = EmbeddedOptions::new(registry.stored_names.clone(), None, Arc::new(NoAttributes));
     let storage = Embedded::open(options, Box::new(MemoryDisk::default())).unwrap();
-    let config = Config { enabled: Enabled::new(&[], &[]), not_ready_seconds: 300, unreachable_seconds: 60 };
+    let config =
+        Config { enabled: Enabled::new(&[], &disabled), not_ready_seconds: 300, unreachable_seconds: 60 };
     let pipeline = Pipeline::new(schema, &registry, config);
     Rig { schema, registry, storage, pipeline }
 }
 
 impl Rig {
     /// Stores an object of `resource` (`group/version/plural`, `/version/plural` for core).
-    fn store(&self, resource: &str, namespace: &str, text: &str) {
+    pub(crate) fn store(&self, resource: &str, namespace: &str, text: &str) {
         let served = self.served(resource);
         let arena = Bump::new();
         let object =
@@ -79,6 +87,17 @@ impl Rig {
 
     /// What both halves make of a new object in the namespace `ns`, or of a change.
     fn write(&self, resource: &str, text: &str, old: Option<&str>) -> Result<serde_json::Value, Status> {
+        self.write_part(resource, "", text, old)
+    }
+
+    /// The same of a subresource.
+    pub(crate) fn write_part(
+        &self,
+        resource: &str,
+        subresource: &'static str,
+        text: &str,
+        old: Option<&str>,
+    ) -> Result<serde_json::Value, Status> {
         let (served, arena, user) = (self.served(resource), Bump::new(), UserInfo::anonymous());
         let decode = |text: &'static str| {
             json::decode_typed(&arena, self.schema, served.facts.ty, text.as_bytes(), json::Mode::Strict)
@@ -93,7 +112,7 @@ impl Rig {
         let attributes = Attributes {
             operation: if old.is_some() { Operation::Update } else { Operation::Create },
             served,
-            subresource: "",
+            subresource,
             namespace: if served.facts.namespaced { "ns" } else { "" },
             name: "a",
             user: &user,
@@ -108,7 +127,7 @@ impl Rig {
         Ok(serde_json::from_slice(&out).unwrap())
     }
 
-    fn refused(&self, resource: &str, text: &str, old: Option<&str>, expect: &str) {
+    pub(crate) fn refused(&self, resource: &str, text: &str, old: Option<&str>, expect: &str) {
         let status = self.write(resource, text, old).expect_err(text);
         assert_eq!((status.code, status.message.as_str()), (403, expect), "{text}");
     }

@@ -7,6 +7,7 @@ mod defaults;
 mod fields;
 mod kinds;
 mod registry;
+mod service_account;
 
 use bumpalo::Bump;
 use ringbolt_apiserver::registry::{Part, ServedResource};
