@@ -24,6 +24,7 @@ pub(super) fn start(common: &Common, cores: &Cores, port: u16) -> Result<Server>
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
         "--disable-admission-plugins=ServiceAccount".to_owned(),
+        "--embedded-controllers=".to_owned(),
         "--allow-privileged=true".to_owned(),
     ];
     let since = Instant::now();

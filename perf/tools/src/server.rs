@@ -51,6 +51,7 @@ impl Server {
                 "--bind-address=127.0.0.1",
                 "--service-cluster-ip-range=10.0.0.0/24",
                 "--disable-admission-plugins=ServiceAccount",
+                "--embedded-controllers=",
                 "--authorization-mode=Node,RBAC",
                 "--allow-privileged=true",
             ])

@@ -10,6 +10,7 @@ use ringbolt_apiserver::{
     server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
     version,
 };
+use ringbolt_controllers as controllers;
 use ringbolt_controlplane::{
     admission::Pipeline,
     bootstrap::{self, BootstrapObject},
@@ -23,13 +24,14 @@ use crate::settings::Settings;
 /// How often the system namespaces are looked after, as kube-apiserver does it.
 const NAMESPACES_RESYNC: Duration = Duration::from_secs(60);
 
-/// Puts the main server in front of `delegate`.
+/// Puts the main server in front of `delegate`. `root_ca` is the PEM of the authority its certificate is known by.
 pub fn server(
     config: CompletedConfig,
     delegate: impl DelegationTarget,
     schema: &'static Schema,
     registry: Registry,
     settings: &Settings,
+    root_ca: String,
 ) -> Result<GenericApiServer, String> {
     let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
@@ -39,6 +41,7 @@ pub fn server(
         settings.service_addresses.clone(),
         settings.node_ports,
     );
+    let wanted = controllers::Config::new(settings.controllers, &registry, root_ca);
     let admission: Arc<dyn Admission> = Arc::new(Pipeline::new(schema, &registry, settings.admission));
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
@@ -81,6 +84,10 @@ pub fn server(
     server
         .add_post_start_hook("start-system-namespaces-controller", Box::new(system_namespaces))
         .map_err(|e| e.to_string())?;
+    if !settings.controllers.is_empty() {
+        let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));
+        server.add_post_start_hook("start-embedded-controllers", start).map_err(|e| e.to_string())?;
+    }
     Ok(server)
 }
 

@@ -68,7 +68,14 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         profiling: settings.profiling,
         engine: EngineConfig::default(),
     };
-    let server = control_plane::server(config.complete(), NotFound, schema, registry, &settings)?;
+    let server = control_plane::server(
+        config.complete(),
+        NotFound,
+        schema,
+        registry,
+        &settings,
+        keys.root_ca().to_owned(),
+    )?;
     let prepared = server.prepare_run().map_err(|e| e.to_string())?;
     let running = prepared.start().map_err(|e| e.to_string())?;
     running.wait_for_hooks().map_err(|(hook, why)| format!("PostStartHook {hook:?} failed: {why}"))?;
@@ -128,6 +135,8 @@ struct Keys {
     tls: Arc<TlsConfig>,
     /// What the server shows.
     certificate: String,
+    /// The authority that signed it, where that was made here.
+    authority: Option<String>,
     /// The authority made here and its administrator, where clients are not verified by another one.
     own: Option<Pki>,
 }
@@ -159,9 +168,16 @@ impl Keys {
         let keys = Keys {
             tls: Arc::new(tls(settings, &serving)?),
             certificate: serving.certificate,
+            authority: own.as_ref().filter(|_| settings.serving == Serving::Own).map(|own| own.ca.clone()),
             own: own.filter(|_| settings.client_ca.is_none()),
         };
         Ok((keys, authenticators, keyring))
+    }
+
+    /// What clients know the server by. The server of `--tls-cert-file` and `--cert-dir` is known by its own
+    /// certificate.
+    fn root_ca(&self) -> &str {
+        self.authority.as_ref().unwrap_or(&self.certificate)
     }
 }
 
@@ -205,9 +221,8 @@ fn announce(settings: &Settings, keys: &Keys, begun: Instant) -> Result<(), Stri
     }
     if let Some(own) = &keys.own {
         let path = layout::admin_kubeconfig(&settings.data_dir);
-        // The server of `--tls-cert-file` and `--cert-dir` is known by its own certificate.
-        let trusted = if settings.serving == Serving::Own { &own.ca } else { &keys.certificate };
-        kubeconfig::write(&path, settings.advertised, trusted, &own.admin).map_err(|e| e.to_string())?;
+        kubeconfig::write(&path, settings.advertised, keys.root_ca(), &own.admin)
+            .map_err(|e| e.to_string())?;
         let path = fs::canonicalize(&path).unwrap_or(path);
         println!("  export KUBECONFIG={}", path.display());
         println!("  kubectl create configmap hello --from-literal=greeting=world");

@@ -7,6 +7,7 @@ use std::{
 };
 
 use ringbolt_apiserver::{authorization::Mode, server::InsecureBench};
+use ringbolt_controllers::Controllers;
 use ringbolt_controlplane::{
     admission,
     services::{AddressRange, PortRange},
@@ -83,6 +84,8 @@ pub struct Settings {
     pub event_ttl: Duration,
     /// `--storage-quota-bytes`
     pub quota_bytes: u64,
+    /// `--embedded-controllers`
+    pub controllers: Controllers,
     /// Flags that were given and change nothing yet.
     pub without_effect: Vec<&'static str>,
 }
@@ -178,13 +181,9 @@ impl Settings {
             profiling: flags.bool("profiling"),
             event_ttl: flags.duration("event-ttl"),
             quota_bytes: flags.bytes("storage-quota-bytes"),
+            controllers: controllers(flags, &mut errors),
             without_effect: flags.without_effect(),
         };
-        if !flags.list("embedded-controllers").is_empty() {
-            errors.push(
-                "--embedded-controllers knows no controllers yet: only an empty list is taken".to_owned(),
-            );
-        }
         if settings.request_timeout.is_zero() {
             errors.push("--request-timeout can not be zero".to_owned());
         }
@@ -241,6 +240,18 @@ fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Vec<Mode> {
         }
     }
     modes
+}
+
+/// The controllers to run: those that are named, else all in the no-flag mode. Who brings an authority or says how to
+/// authorize has the command line of a cluster, which has its kube-controller-manager.
+fn controllers(flags: &Flags, errors: &mut Vec<String>) -> Controllers {
+    const OF_A_CLUSTER: [&str; 3] = ["client-ca-file", "authorization-mode", "etcd-servers"];
+    if flags.is_given("embedded-controllers") {
+        return Controllers::named(&flags.list("embedded-controllers"))
+            .map_err(|why| errors.push(why))
+            .unwrap_or_default();
+    }
+    if OF_A_CLUSTER.iter().any(|name| flags.is_given(name)) { Controllers::NONE } else { Controllers::all() }
 }
 
 fn serving(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Serving {
@@ -366,6 +377,21 @@ mod tests {
     }
 
     #[test]
+    fn controllers_of_the_no_flag_mode() {
+        let check = |line: &str, expect: Controllers| {
+            assert_eq!(settings(line).unwrap().controllers, expect, "{line}");
+        };
+        let some = |names: &str| Controllers::named(&[names.to_owned()]).unwrap();
+        check("", Controllers::all());
+        check("--data-dir=d --secure-port=7443 --token-auth-file=t", Controllers::all());
+        check("--embedded-controllers=", Controllers::NONE);
+        check("--embedded-controllers=namespace", some("namespace"));
+        check("--client-ca-file=ca.crt", Controllers::NONE);
+        check("--authorization-mode=Node,RBAC", Controllers::NONE);
+        check("--authorization-mode=RBAC --embedded-controllers=garbagecollector", some("garbagecollector"));
+    }
+
+    #[test]
     fn serving_certificates() {
         let check =
             |line: &str, expect: Serving| assert_eq!(settings(line).unwrap().serving, expect, "{line}");
@@ -402,7 +428,7 @@ mod tests {
         check("--goaway-chance=0.5", "greater than 0.02");
         check("--max-requests-inflight=-1", "negative");
         check("--tls-min-version=VersionTLS11", "VersionTLS12");
-        check("--embedded-controllers=gc", "no controllers yet");
+        check("--embedded-controllers=gc", "there is no controller \"gc\"");
         check("--request-timeout=0s", "can not be zero");
         check("--min-request-timeout=-1", "--min-request-timeout can not be negative value");
         check("--enable-admission-plugins=Nonsense", "plugin \"Nonsense\" is unknown");

@@ -150,6 +150,7 @@ fn start(name: &str) -> Server {
         name,
         &[
             "--disable-admission-plugins=ServiceAccount",
+            "--embedded-controllers=",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--authorization-mode=Node,RBAC",
             "--allow-privileged=true",

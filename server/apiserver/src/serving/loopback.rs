@@ -1,5 +1,5 @@
-//! Requests the server makes to itself, without a connection: bootstrap objects go through the same handlers as
-//! everybody's.
+//! Requests the server makes to itself, without a connection: bootstrap objects and what controllers write go through
+//! the same handlers as everybody's.
 
 use std::{
     cell::RefCell,
@@ -33,24 +33,64 @@ pub struct Loopback {
     core: OnceLock<WakeCore>,
 }
 
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Method.
+    pub method: &'static str,
+    /// Path and query.
+    pub target: String,
+    /// Media type of the body.
+    pub content_type: &'static str,
+    /// Body, empty for none.
+    pub body: Bytes,
+    /// Who asks.
+    pub user: Arc<UserInfo>,
+}
+
 struct Job {
-    method: &'static str,
-    target: String,
-    body: Bytes,
-    reply: mpsc::Sender<Answer>,
+    call: Call,
+    /// The place of the call among those that were made with it.
+    number: usize,
+    reply: mpsc::Sender<(usize, Answer)>,
 }
 
 /// Status and body.
 pub type Answer = (u16, Vec<u8>);
 
 impl Loopback {
-    /// Sends JSON and waits for the answer. `None` where there is none: the server is not there (any more), or it
-    /// took too long.
+    /// Sends JSON as the server itself and waits for the answer. `None` where there is none: the server is not there
+    /// (any more), or it took too long.
     pub fn request(&self, method: &'static str, target: impl Into<String>, body: Bytes) -> Option<Answer> {
-        let (reply, answer) = mpsc::channel();
-        self.jobs().push(Job { method, target: target.into(), body, reply });
-        (self.core.get()?)();
-        answer.recv_timeout(TIMEOUT).ok()
+        let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
+        let user = UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() };
+        let target = target.into();
+        let call = Call { method, target, content_type: crate::response::JSON, body, user: Arc::new(user) };
+        self.call_all(vec![call]).pop()?
+    }
+
+    /// Makes all calls at once and waits for all answers, which come in the order of the calls. The caller sees to it
+    /// that they are not too many for the writes that may wait.
+    pub fn call_all(&self, calls: Vec<Call>) -> Vec<Option<Answer>> {
+        let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
+        let (reply, arrived) = mpsc::channel();
+        let Some(core) = self.core.get() else { return answers };
+        self.jobs().extend(calls.into_iter().enumerate().map(|(number, call)| Job {
+            call,
+            number,
+            reply: reply.clone(),
+        }));
+        drop(reply);
+        core();
+        let until = Instant::now() + TIMEOUT;
+        // It ends with an error when the last job is done, or dropped with its core.
+        while let Ok((number, answer)) = arrived.recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
+            if let Some(slot) = answers.get_mut(number) {
+                *slot = Some(answer);
+            }
+        }
+        answers
     }
 
     fn jobs(&self) -> std::sync::MutexGuard<'_, Vec<Job>> {
@@ -68,23 +108,23 @@ impl Loopback {
         for job in std::mem::take(&mut *self.jobs()) {
             let site = site.clone();
             site.clone().core.spawn(async move {
-                let response = match first_poll(&site, &job) {
+                let response = match first_poll(&site, &job.call) {
                     Outcome::Ready(response) => response,
                     Outcome::Task(task) => task.await,
                     Outcome::Stream(response, _) => response,
                 };
                 let body = response.body.parts().concat();
                 // Whoever asked may have stopped waiting.
-                let _ = job.reply.send((response.status, body));
+                let _ = job.reply.send((job.number, (response.status, body)));
             });
         }
     }
 }
 
 /// Runs the director without the filters: there is nobody to authenticate, limit, or log.
-fn first_poll(site: &Site, job: &Job) -> Outcome {
+fn first_poll(site: &Site, call: &Call) -> Outcome {
     const NAME: &str = "content-type";
-    let buffer = [NAME, crate::response::JSON].concat();
+    let buffer = [NAME, call.content_type].concat();
     let split = NAME.len() as u32;
     let header = HeaderSpan {
         name: Span { start: 0, end: split },
@@ -92,24 +132,22 @@ fn first_poll(site: &Site, job: &Job) -> Outcome {
     };
     let head = Head {
         buffer: buffer.as_bytes(),
-        method: job.method,
-        target: &job.target,
+        method: call.method,
+        target: &call.target,
         authority: "",
         version: Version::Http11,
         headers: &[header],
-        body: if job.body.is_empty() { BodyLength::None } else { BodyLength::Exact(job.body.len() as u64) },
+        body: if call.body.is_empty() { BodyLength::None } else { BodyLength::Exact(call.body.len() as u64) },
     };
-    let Ok(info) = RequestInfo::new(job.method, head.path(), head.query()) else {
+    let Ok(info) = RequestInfo::new(call.method, head.path(), head.query()) else {
         return Outcome::Ready(Response { status: 500, ..Response::default() });
     };
-    let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
-    let user = UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() };
     let (state, peer, warnings) = (RequestState::default(), Peer::default(), RefCell::default());
     site.director.serve(&Request {
         head: &head,
         info: &info,
-        body: job.body.clone(),
-        user: &user,
+        body: call.body.clone(),
+        user: &call.user,
         received: Instant::now(),
         deadline: None,
         core: &site.core,

@@ -132,7 +132,7 @@ pub const FLAGS: &[Flag] = &[
     // Ringbolt's own
     now(Section::Ringbolt, "data-dir", Kind::Text, "ringbolt-data", "Folder of the embedded store, and of the keys and certificates made on first start."),
     now(Section::Ringbolt, "insecure-bench-port", Kind::Int, "0", "Serve plain HTTP/1.1 and HTTP/2 on this port of 127.0.0.1, for benchmarks; 0 for not at all."),
-    later(Section::Ringbolt, "embedded-controllers", Kind::List, ""),
+    now(Section::Ringbolt, "embedded-controllers", Kind::List, "", "Controllers to run inside: namespace, serviceaccount, garbagecollector, clusterroleaggregation, resourcequota. All of them where neither this nor --client-ca-file, --authorization-mode or --etcd-servers is given."),
     now(Section::Ringbolt, "storage-quota-bytes", Kind::Quantity, "8Gi", "Bytes the embedded store may take; writes are refused beyond, reads and deletes go on."),
     // Generic
     now(Section::Generic, "advertise-address", Kind::Ip, "", "Address that other members of the cluster reach this server at."),

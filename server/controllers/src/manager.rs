@@ -1,0 +1,160 @@
+//! The thread of the controllers: events in, work in slices, sleep.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, Thread},
+    time::Instant,
+};
+
+use ringbolt_apiserver::server::{hooks::HookContext, lifecycle_signals::LifecycleSignals};
+use ringbolt_controlplane::registry::Registry;
+use ringbolt_storage::{api::CommitListener, event_log::Cursor};
+
+use crate::{
+    context::{Context, Control},
+    garbage_collector::GarbageCollector,
+    kinds::Kinds,
+    limits,
+    names::{Controller, Controllers},
+    namespace::NamespaceController,
+    service_account::ServiceAccountController,
+};
+
+/// What the controllers need to know before there is a server.
+pub struct Config {
+    controllers: Controllers,
+    kinds: Kinds,
+    root_ca: String,
+}
+
+impl Config {
+    /// For a server with these resources. `root_ca` is the PEM of the authority that its certificate is known by.
+    pub fn new(controllers: Controllers, registry: &Registry, root_ca: String) -> Self {
+        Config { controllers, kinds: Kinds::new(registry), root_ca }
+    }
+}
+
+/// Starts the thread; it ends with the server. Nothing starts where no controller is wanted.
+///
+/// # Errors
+/// The system has no thread to give.
+pub fn start(config: Config, hook: &HookContext) -> Result<(), String> {
+    if config.controllers.is_empty() {
+        return Ok(());
+    }
+    let context = Context {
+        storage: hook.storage.clone(),
+        kinds: config.kinds,
+        loopback: hook.loopback.clone(),
+        root_ca: config.root_ca,
+    };
+    let (controllers, signals) = (config.controllers, hook.signals.clone());
+    thread::Builder::new()
+        .name("controllers".to_owned())
+        .spawn(move || Manager::new(context, controllers).run(&signals))
+        .map(drop)
+        .map_err(|e| e.to_string())
+}
+
+/// Wakes the thread where it sleeps.
+struct Alarm {
+    sleeps: AtomicBool,
+    thread: Thread,
+}
+
+impl CommitListener for Alarm {
+    fn committed(&self, _: u64) {
+        if self.sleeps.swap(false, Ordering::AcqRel) {
+            self.thread.unpark();
+        }
+    }
+}
+
+struct Manager {
+    context: Context,
+    controllers: Vec<Box<dyn Control>>,
+    alarm: Arc<Alarm>,
+    /// Where the events that nobody looked at begin; `None` before everything was read.
+    cursor: Option<Cursor>,
+}
+
+impl Manager {
+    fn new(context: Context, wanted: Controllers) -> Self {
+        let mut controllers: Vec<Box<dyn Control>> = Vec::new();
+        if wanted.has(Controller::Namespace) {
+            controllers.push(Box::new(NamespaceController::new(&context)));
+        }
+        if wanted.has(Controller::ServiceAccount) {
+            controllers.push(Box::new(ServiceAccountController::new(&context)));
+        }
+        if wanted.has(Controller::GarbageCollector) {
+            controllers.push(Box::new(GarbageCollector::new(&context)));
+        }
+        let alarm = Arc::new(Alarm { sleeps: AtomicBool::new(false), thread: thread::current() });
+        context.storage.add_listener(alarm.clone());
+        Manager { context, controllers, alarm, cursor: None }
+    }
+
+    fn run(mut self, signals: &LifecycleSignals) {
+        while !signals.shutdown_initiated.is_signaled() {
+            // A fault in one controller must not end the others, and not be for ever.
+            if catch_unwind(AssertUnwindSafe(|| self.turn())).is_err() {
+                tracing::error!("a controller panicked; everything is read anew");
+                self.cursor = None;
+                thread::sleep(limits::PANIC_PAUSE);
+            }
+        }
+    }
+
+    /// Events, work, and sleep until there is more of either.
+    fn turn(&mut self) {
+        let more = self.take_events();
+        for controller in &mut self.controllers {
+            controller.work(&self.context, Instant::now());
+        }
+        let next = self.controllers.iter().filter_map(|c| c.next()).min();
+        let now = Instant::now();
+        if more || next.is_some_and(|at| at <= now) {
+            return;
+        }
+        let pause =
+            next.map_or(limits::SLEEP_MAX, |at| at.saturating_duration_since(now).min(limits::SLEEP_MAX));
+        thread::sleep(pause.min(limits::REST));
+        self.alarm.sleeps.store(true, Ordering::Release);
+        // What was committed before the alarm was set did not wake anybody.
+        if !self.has_events() {
+            thread::park_timeout(pause.saturating_sub(limits::REST));
+        }
+        self.alarm.sleeps.store(false, Ordering::Release);
+    }
+
+    fn has_events(&self) -> bool {
+        let revision = self.context.storage.revision();
+        self.cursor.as_ref().is_none_or(|cursor| cursor.clone().next(revision).is_some())
+    }
+
+    /// Shows new events to all controllers; answers whether there are more.
+    fn take_events(&mut self) -> bool {
+        let now = Instant::now();
+        let Some(cursor) = &mut self.cursor else {
+            // Snapshots that are taken from here on have everything up to this revision.
+            self.cursor = self.context.storage.events_after(self.context.storage.revision()).ok();
+            for controller in &mut self.controllers {
+                controller.resync(&self.context, now);
+            }
+            return true;
+        };
+        let revision = self.context.storage.revision();
+        for _ in 0..limits::EVENTS_A_TURN {
+            let Some(event) = cursor.next(revision) else { return false };
+            for controller in &mut self.controllers {
+                controller.observe(&self.context, &event, now);
+            }
+        }
+        true
+    }
+}
