@@ -13,7 +13,7 @@ use crate::{kinds::Kind, limits};
 /// Media types of patches.
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
-pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
 const JSON: &str = "application/json";
 
 /// What managed fields call the writer, as they do for kube-controller-manager.

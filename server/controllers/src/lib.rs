@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod cluster_role_aggregation;
 mod context;
 mod garbage_collector;
 mod kinds;

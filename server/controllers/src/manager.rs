@@ -15,6 +15,7 @@ use ringbolt_controlplane::registry::Registry;
 use ringbolt_storage::{api::CommitListener, event_log::Cursor};
 
 use crate::{
+    cluster_role_aggregation::ClusterRoleAggregationController,
     context::{Context, Control},
     garbage_collector::GarbageCollector,
     kinds::Kinds,
@@ -93,6 +94,9 @@ impl Manager {
         }
         if wanted.has(Controller::GarbageCollector) {
             controllers.push(Box::new(GarbageCollector::new(&context)));
+        }
+        if wanted.has(Controller::ClusterRoleAggregation) {
+            controllers.push(Box::new(ClusterRoleAggregationController::new(&context)));
         }
         let alarm = Arc::new(Alarm { sleeps: AtomicBool::new(false), thread: thread::current() });
         context.storage.add_listener(alarm.clone());

@@ -5,7 +5,7 @@ use ringbolt_protocol::selector::{LabelSelector, LabelSelectorError, Operator, R
 
 /// Why an object's selector selects nothing that can be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SelectorError {
+pub enum SelectorError {
     /// An operator that is none.
     Operator(String),
     /// A requirement that cannot hold.
@@ -28,7 +28,10 @@ impl std::fmt::Display for SelectorError {
 }
 
 /// The selector of a `metav1.LabelSelector`. `None` where there is none: nothing is selected.
-pub(crate) fn selector(tree: Option<&Value<'_>>) -> Result<Option<LabelSelector>, SelectorError> {
+///
+/// # Errors
+/// An operator or a requirement that means nothing.
+pub fn selector(tree: Option<&Value<'_>>) -> Result<Option<LabelSelector>, SelectorError> {
     let Some(tree) = tree.filter(|t| !t.is_null()) else { return Ok(None) };
     let mut requirements = labels(tree.path(&["matchLabels"]))?;
     let expressions = tree.path(&["matchExpressions"]).and_then(Value::as_list);

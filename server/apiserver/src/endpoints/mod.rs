@@ -17,7 +17,7 @@ mod get;
 mod guaranteed_update;
 mod gzip;
 pub(crate) mod identity;
-mod label_selector;
+pub mod label_selector;
 mod list;
 mod list_json;
 mod list_parts;
