@@ -4,6 +4,7 @@
 
 mod clients;
 mod compat;
+mod controllers;
 mod crash;
 mod h2spec;
 mod startup;
