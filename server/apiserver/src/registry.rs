@@ -43,7 +43,7 @@ pub trait Strategy: Send + Sync {
     /// What is wrong with a change, metadata left aside.
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError>;
     /// Warnings for the writer, in order.
-    fn warnings(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String>;
+    fn warnings(&self, part: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String>;
     /// Whether a PUT of a missing object creates it.
     fn allow_create_on_update(&self) -> bool;
     /// Whether a PUT without resourceVersion is allowed.

@@ -44,14 +44,14 @@ pub(crate) fn ip_warning(path: &str, text: &str) -> Option<String> {
     let address = parse_legacy_ip(text)?;
     if text.parse::<IpAddr>().is_err() {
         return Some(format!(
-            "{path}: non-standard IP address {} will be considered invalid in a future Kubernetes release: use {}",
+            "{path}: non-standard IP address {} is invalid: use {}",
             ringbolt_machinery::field::quote(text),
             ringbolt_machinery::field::quote(&canonical(address))
         ));
     }
     if let (IpAddr::V4(_), true) = (address, text.contains(':')) {
         return Some(format!(
-            "{path}: non-standard IP address {} will be considered invalid in a future Kubernetes release: use {}",
+            "{path}: non-standard IP address {} is invalid: use {}",
             ringbolt_machinery::field::quote(text),
             ringbolt_machinery::field::quote(&canonical(address))
         ));
@@ -109,7 +109,7 @@ pub(crate) fn cidr_warning(path: &str, text: &str) -> Option<String> {
     let strict = given.parse::<IpAddr>().is_ok() && (prefix == "0" || !prefix.starts_with('0'));
     if !strict || (address.is_ipv4() && text.contains(':')) {
         return Some(format!(
-            "{path}: non-standard CIDR value {} will be considered invalid in a future Kubernetes release: use {}",
+            "{path}: non-standard CIDR value {} is invalid: use {}",
             quote(text),
             quote(&usual)
         ));
@@ -141,9 +141,7 @@ mod tests {
         assert_eq!(ip_warning("a", "10.0.0.1"), None);
         assert_eq!(
             ip_warning("a", "010.0.0.1").as_deref(),
-            Some(
-                "a: non-standard IP address \"010.0.0.1\" will be considered invalid in a future Kubernetes release: use \"10.0.0.1\""
-            )
+            Some("a: non-standard IP address \"010.0.0.1\" is invalid: use \"10.0.0.1\"")
         );
         assert_eq!(cidr_warning("a", "10.0.0.0/8"), None);
         assert!(cidr_warning("a", "10.1.0.0/8").is_some_and(|w| w.contains("ambiguous")));

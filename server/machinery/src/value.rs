@@ -126,6 +126,17 @@ impl<'a> Map<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// What Go's errors call a value of this kind.
+    pub fn json_kind(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Int(_) | Value::Float(_) => "number",
+            Value::String(_) => "string",
+            Value::List(_) => "array",
+            Value::Map(_) | Value::Raw(_) => "object",
+        }
+    }
     /// The string, where it is one.
     pub fn as_str(&self) -> Option<&'a str> {
         if let Value::String(s) = self { Some(s) } else { None }

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     core::CoreContext,
+    filters::warning,
     request::Request,
     response::{Body, JSON, Outcome, PROTOBUF, Response, YAML},
     response_writers::indent,
@@ -125,9 +126,7 @@ impl Answer {
         let render = Render { core: &self.core, store, form: self.form };
         let mut response =
             Response { status: code, content_type: content_type(self.media.format), ..Response::default() };
-        for warning in warnings {
-            response.headers.push(("warning", format!("299 - {}", quote(warning))));
-        }
+        warn(&mut response, warnings);
         match self.media.format {
             Format::Protobuf => match render.protobuf(json, object) {
                 Ok(message) => {
@@ -167,6 +166,13 @@ impl Answer {
         text_in(self.media, json)
     }
 
+    /// A failure, with what was warned about before it.
+    pub(crate) fn failure(&self, status: &Status, warnings: &[String]) -> Response {
+        let mut response = self.status(status);
+        warn(&mut response, warnings);
+        response
+    }
+
     /// A Status in the negotiated format.
     pub(crate) fn status(&self, status: &Status) -> Response {
         let code = if status.code == 0 { 200 } else { status.code };
@@ -187,6 +193,10 @@ impl Answer {
         }
         response
     }
+}
+
+fn warn(response: &mut Response, warnings: &[String]) {
+    response.headers.extend(warning::headers(warnings).into_iter().map(|value| ("warning", value)));
 }
 
 /// Whole JSON text as YAML, or indented, or as it is.

@@ -203,10 +203,7 @@ impl Target {
                 self.api_version()
             )));
         }
-        // Go's package of the internal type is named after the group's first label.
-        let package = if self.group.is_empty() { "core" } else { self.group.split('.').next().unwrap_or("") };
-        let why =
-            format!("converting ({version}.{}) to ({package}.{}): unknown conversion", meta.kind, self.kind);
+        let why = unknown_conversion((version, &meta.kind), (self.group, self.kind));
         Err(self.cannot_handle(meta, &why))
     }
 
@@ -226,6 +223,13 @@ impl Target {
             summary(body)
         ))
     }
+}
+
+/// What is said of a kind that is not the one of the resource: `from` by version, `to` by group.
+pub(crate) fn unknown_conversion(from: (&str, &str), to: (&str, &str)) -> String {
+    // Go's package of the internal type is named after the group's first label.
+    let package = if to.0.is_empty() { "core" } else { to.0.split('.').next().unwrap_or("") };
+    format!("converting ({}.{}) to ({package}.{}): unknown conversion", from.0, from.1, to.1)
 }
 
 /// The start of a body for an error message: as it is where it may be JSON, else in hexadecimal.

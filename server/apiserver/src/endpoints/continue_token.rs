@@ -1,9 +1,15 @@
 //! Continue tokens of paged lists: base64url of `{"v":"meta.k8s.io/v1","rv":N,"start":"KEY\u0000"}`, as
 //! kube-apiserver makes them. The key is relative to the list's prefix.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    alphabet::URL_SAFE,
+    engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD},
+};
 use bumpalo::Bump;
 use ringbolt_machinery::json;
+
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Where a list goes on.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,24 +47,26 @@ pub(crate) fn decode(token: &str) -> Result<ContinueToken, String> {
     if start.is_empty() {
         return Err("encoded start key empty (version meta.k8s.io/v1)".to_owned());
     }
-    // A key that leaves the prefix when cleaned as a path is not one of ours.
-    if start.split('/').any(|part| matches!(part, "." | "..")) {
+    // A key that is another one when cleaned as a path may leave the prefix: it is not one of ours.
+    let key = start.strip_prefix('/').unwrap_or(start);
+    if !key.is_empty() && key.split('/').any(|part| matches!(part, "" | "." | "..")) {
         return Err(start.to_owned());
     }
-    Ok(ContinueToken { revision, start: start.to_owned() })
+    Ok(ContinueToken { revision, start: key.to_owned() })
 }
 
-/// Go's `RawURLEncoding` ignores line ends and names the offset of the first byte it cannot use.
+/// As Go's `RawURLEncoding` decodes: line ends are ignored, bits that fill no byte are too, and an error names the
+/// offset of the first byte that cannot be used.
 fn decode_base64(token: &str) -> Result<Vec<u8>, String> {
-    let cleaned: String = token.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    if let Some(at) = token
-        .bytes()
-        .position(|b| !matches!(b, b'\r' | b'\n' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z'))
-    {
-        // Offsets are reported at the start of the quantum's bad byte.
-        return Err(format!("illegal base64 data at input byte {at}"));
-    }
-    URL_SAFE_NO_PAD.decode(&cleaned).map_err(|_| format!("illegal base64 data at input byte {}", token.len()))
+    let cleaned: Vec<u8> = token.bytes().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
+    let is_digit = |b: &u8| matches!(b, b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z');
+    let bad = match token.bytes().position(|b| !is_digit(&b) && !matches!(b, b'\r' | b'\n')) {
+        Some(at) => at,
+        // Six bits make no byte.
+        None if cleaned.len() % 4 == 1 => token.len() - 1,
+        None => return LENIENT.decode(&cleaned).map_err(|e| e.to_string()),
+    };
+    Err(format!("illegal base64 data at input byte {bad}"))
 }
 
 #[cfg(test)]

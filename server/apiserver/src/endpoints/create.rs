@@ -20,6 +20,7 @@ use crate::{
     authentication::UserInfo,
     core::CoreContext,
     limits::{ADMISSION_ATTEMPTS, ADMISSION_WAIT, GENERATE_NAME_ATTEMPTS, UPDATE_ATTEMPTS},
+    registry::Part,
     request::Request,
     response::{Outcome, Response},
 };
@@ -41,7 +42,6 @@ pub(crate) struct Prepared {
     pub(crate) write: Write,
     pub(crate) name: String,
     pub(crate) generated: bool,
-    pub(crate) warnings: Vec<String>,
     /// What must be stored before.
     pub(crate) charges: Vec<Write>,
 }
@@ -84,7 +84,7 @@ impl Create {
         let mut warnings = Vec::new();
         match self.attempts(&mut warnings).await {
             Ok(json) => self.answer.object(&self.store, 201, &json, &warnings),
-            Err(status) => self.answer.status(&status),
+            Err(status) => self.answer.failure(&status, &warnings),
         }
     }
 
@@ -96,11 +96,13 @@ impl Create {
         let (mut names, mut races, mut waits) = (0, 0, 1);
         let wait = ADMISSION_WAIT + ADMISSION_WAIT.mul_f64(self.core.random_u64() as f64 / u64::MAX as f64);
         while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
+            warnings.clear();
             let prepared = self.core.with_arena(|arena| {
                 let mut object = self.body.decode(&self.store, arena)?;
+                warnings.append(&mut self.body.warnings.borrow_mut());
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
                 owners.track(arena, &mut object, |object| self.tracker.created(arena, &self.store, object));
-                prepare(&self.store, &self.core, context, arena, &mut object)
+                prepare(&self.store, &self.core, context, arena, &mut object, warnings)
             });
             let prepared = match prepared {
                 Err(status) if waits < ADMISSION_ATTEMPTS && self.store.admission.may_pass_soon(&status) => {
@@ -110,9 +112,6 @@ impl Create {
                 }
                 prepared => prepared?,
             };
-            warnings.clear();
-            warnings.append(&mut self.body.warnings.borrow_mut());
-            warnings.extend(prepared.warnings);
             if self.dry_run {
                 let taken = Key::new(&self.namespace, &prepared.name)
                     .and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
@@ -149,13 +148,15 @@ impl Create {
     }
 }
 
-/// Takes a decoded object through everything that comes before storage: system metadata, strategy, validation.
+/// Takes a decoded object through everything that comes before storage: system metadata, strategy, validation. What was
+/// warned about goes with the answer, also where that is a refusal.
 pub(crate) fn prepare<'a>(
     store: &ResourceStore,
     core: &CoreContext,
     context: Context<'_>,
     arena: &'a bumpalo::Bump,
     object: &mut Value<'a>,
+    warnings: &mut Vec<String>,
 ) -> Result<Prepared, Status> {
     let Context { user, namespace, dry_run } = context;
     let generated =
@@ -181,7 +182,10 @@ pub(crate) fn prepare<'a>(
         warnings: &warned,
     };
     // A generated name is told to the validating half only.
-    store.admission.admit(&attributes(if generated { &prefix } else { &name }), arena, object, None)?;
+    let admitted =
+        store.admission.admit(&attributes(if generated { &prefix } else { &name }), arena, object, None);
+    warnings.append(&mut warned.borrow_mut());
+    admitted?;
     let attributes = attributes(&name);
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
@@ -195,13 +199,14 @@ pub(crate) fn prepare<'a>(
     if !errors.is_empty() {
         return Err(Status::invalid(store.status_group(), store.kind(), &name, &errors));
     }
-    store.admission.validate(&attributes, arena, Some(object), None)?;
-    let charges = store.admission.charge(&attributes, arena, object, None)?;
-    let mut warnings = strategy.warnings(object, None);
+    warnings.extend(strategy.warnings(Part::Main, object, None));
+    let admitted = store.admission.validate(&attributes, arena, Some(object), None);
+    let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, object, None));
     warnings.append(&mut warned.borrow_mut());
+    let charges = charges?;
     let encoded = write::encode(store, object);
     let write = write::put(store, object, encoded, Precondition::Absent);
-    Ok(Prepared { write, name, generated, warnings, charges })
+    Ok(Prepared { write, name, generated, charges })
 }
 
 /// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of

@@ -4,7 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use bytes::Bytes;
-use ringbolt_machinery::{json, status::Status, value::Value};
+use ringbolt_machinery::{json, scan, status::Status, value::Value};
 use ringbolt_storage::{
     api::{Precondition, Write, WriteError},
     object::Object,
@@ -51,6 +51,11 @@ pub(crate) enum Deleted {
 enum Step {
     Done(Deleted),
     Write(Write, Deleted),
+    /// The grace ends at once: the mark is written, so that watchers see it, and then the object goes.
+    Retire {
+        mark: Write,
+        marked: Deleted,
+    },
 }
 
 /// Handles a DELETE of one object.
@@ -103,8 +108,18 @@ impl Delete {
             let step = self.core.with_arena(|arena| self.step(arena, object, name))?;
             let (write, deleted) = match step {
                 Step::Done(deleted) => return Ok(deleted),
-                Step::Write(_, deleted) if self.options.dry_run => return Ok(deleted),
+                Step::Write(_, deleted) | Step::Retire { marked: deleted, .. } if self.options.dry_run => {
+                    return Ok(deleted);
+                }
                 Step::Write(write, deleted) => (write, deleted),
+                Step::Retire { mark, marked } => {
+                    match self.core.storage.submit(mark).await {
+                        Ok(object) => return self.remove_marked(object, marked, name).await,
+                        Err(WriteError::Precondition(now)) => stored = now,
+                        Err(error) => return Err(write::status(store, namespace, name, error)),
+                    }
+                    continue;
+                }
             };
             match self.core.storage.submit(write).await {
                 Ok(object) => {
@@ -115,6 +130,30 @@ impl Delete {
                 }
                 Err(WriteError::Precondition(now)) => stored = now,
                 Err(error) => return Err(write::status(store, namespace, name, error)),
+            }
+        }
+        Err(Status::modified(store.status_group(), store.resource(), name))
+    }
+
+    /// Removes an object whose grace is over, whoever writes to it meanwhile; that another removes it is as good.
+    async fn remove_marked(
+        &self,
+        mut stored: Arc<Object>,
+        marked: Deleted,
+        name: &str,
+    ) -> Result<Deleted, Status> {
+        let store = &*self.store;
+        let Deleted::Gone { uid, .. } = marked else { return Ok(marked) };
+        for _ in 0..UPDATE_ATTEMPTS {
+            match self.core.storage.submit(write::remove(store, &stored)).await {
+                Ok(object) => return Ok(Deleted::Gone { last: object.json.clone(), uid }),
+                Err(WriteError::Precondition(Some(now))) if scan::identity(&now.json).uid == uid => {
+                    stored = now
+                }
+                Err(WriteError::Precondition(_)) => {
+                    return Ok(Deleted::Gone { last: stored.json.clone(), uid });
+                }
+                Err(error) => return Err(write::status(store, stored.namespace(), name, error)),
             }
         }
         Err(Status::modified(store.status_group(), store.resource(), name))
@@ -157,19 +196,20 @@ impl Delete {
             (Some(_), ..) => seconds > 0,
         };
         let mut changed = finalizers_change;
+        let mut graceful = false;
         if terminating {
             if let (Some(_), Some(left)) = (grace, pending)
                 && seconds < left
             {
                 shorten(arena, &mut object, seconds, left);
-                changed = true;
+                (changed, graceful) = (true, true);
             }
         } else if grace.is_some() || held {
             let seconds =
                 if strategy.holds_deletion(&object) && grace.is_none() { None } else { Some(seconds) };
             mark(arena, &mut object, seconds);
             strategy.begin_deletion(arena, &mut object);
-            changed = true;
+            (changed, graceful) = (true, grace.is_some());
         }
         if finalizers_change {
             metadata::set_finalizers(arena, &mut object, &wanted);
@@ -183,10 +223,14 @@ impl Delete {
             let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
             return Ok(Step::Write(write, Deleted::Marked(json)));
         }
-        let last = changed.then(|| write::encode(store, &object));
-        let json =
-            last.as_ref().map_or_else(|| stored.json.clone(), |e| write::with_version(e, stored.revision));
-        Ok(Step::Write(write::remove(store, stored, last), Deleted::Gone { last: json, uid }))
+        if graceful {
+            let encoded = write::encode(store, &object);
+            let marked = Deleted::Gone { last: write::with_version(&encoded, stored.revision), uid };
+            let mark = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
+            return Ok(Step::Retire { mark, marked });
+        }
+        // What a deletion changes of an object that goes at once, no one sees: its last state is the one before.
+        Ok(Step::Write(write::remove(store, stored), Deleted::Gone { last: stored.json.clone(), uid }))
     }
 
     fn check_preconditions(&self, name: &str, uid: &str, revision: u64) -> Result<(), Status> {

@@ -94,8 +94,8 @@ impl List {
         let info = &request.info;
         let at = state_asked_for(&options)?;
         let limit = usize::try_from(options.limit).unwrap_or(0);
-        // The newest state from memory ignores a limit, as the watch cache does.
-        let limit = if options.resource_version == "0" && matches!(at, At::Newest) { 0 } else { limit };
+        // Any state from memory ignores a limit, as the watch cache does.
+        let limit = if options.resource_version == "0" { 0 } else { limit };
         let selection =
             Selection::new(store, store.namespace(info), "", options.label_selector, options.field_selector)?;
         Ok(List { store: store.clone(), core: request.core.clone(), selection, limit, at })
@@ -135,8 +135,15 @@ impl List {
             At::Continue { after, .. } => Some(format!("{}{after}", selection.prefix)),
             _ => None,
         };
-        let after = after.as_deref().map(|a| a.trim_end_matches('\0'));
         let mut items: Vec<Arc<Object>> = Vec::new();
+        // Our tokens end with the byte that is less than any of a name: what follows is greater than the last key. One
+        // that does not starts at its key.
+        if let Some(start) = after.as_deref().filter(|start| !start.ends_with('\0'))
+            && let Some(first) = snapshot.get(start).filter(|object| selection.matches(object))
+        {
+            items.push(first.clone());
+        }
+        let after = after.as_deref().map(|a| a.strip_suffix('\0').unwrap_or(a));
         let mut more = false;
         for object in selection.select(&snapshot, after) {
             if self.limit > 0 && items.len() == self.limit {

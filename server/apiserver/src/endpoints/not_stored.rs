@@ -45,7 +45,7 @@ impl Strategy for NotStored {
     fn validate_update(&self, _: Part, _: &Value<'_>, _: &Value<'_>) -> Vec<FieldError> {
         Vec::new()
     }
-    fn warnings(&self, _: &Value<'_>, _: Option<&Value<'_>>) -> Vec<String> {
+    fn warnings(&self, _: Part, _: &Value<'_>, _: Option<&Value<'_>>) -> Vec<String> {
         Vec::new()
     }
     fn allow_create_on_update(&self) -> bool {

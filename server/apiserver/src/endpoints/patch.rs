@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::FieldError,
-    json::{self, StrictError},
+    json::{self, DecodeError, Mode, StrictError},
     patch::{self, PatchError},
     status::Status,
     strict,
@@ -100,38 +100,41 @@ impl Change for Patch {
             return Ok(object);
         }
         let Some((stored, tree)) = old else { return Err(store.not_found(&self.name)) };
-        let mut target = self.versioned(arena, stored, tree)?;
+        let current = self.versioned(arena, stored, tree)?;
+        let mut target =
+            json::decode_untyped(arena, current).map_err(|e| Status::internal_error(e.to_string()))?;
         let bytes: &'a [u8] = arena.alloc_slice_copy(&self.bytes);
         let (schema, ty, mode) = (store.schema, store.served.facts.ty, self.validation.mode());
-        let (mut found, decoded, strategic);
+        let (mut found, decoded);
+        let patch;
         if self.kind == PatchType::StrategicMergePatch {
-            let patch = json::decode_untyped_strict(arena, bytes, mode)
-                .map_err(|e| Status::bad_request(e.to_string()))?;
-            patch::apply_strategic(arena, schema, ty, &mut target, &patch.value)
+            let strict = json::decode_untyped_strict(arena, bytes, mode).map_err(|e| malformed(&e, ""))?;
+            patch = strict.value;
+            patch::apply_strategic(arena, schema, ty, &mut target, &patch)
                 .map_err(PatchError::into_status)?;
-            found = patch.strict_errors;
-            self.check_kind(&target)?;
-            decoded = patch::decode_strategic(arena, schema, ty, &target, mode);
-            strategic = Some(patch.value);
+            found = strict.strict_errors;
+            // No text is made of the outcome, so what it says of its kind is not read.
+            decoded = patch::decode_strategic(arena, schema, ty, &target, mode).map_err(|e| e.to_string());
         } else {
-            found = self.apply_plain(arena, bytes, &mut target)?;
-            self.check_kind(&target)?;
-            decoded = json::retype(arena, schema, ty, &target, mode);
-            strategic = None;
+            (patch, found) = self.apply_plain(arena, bytes, &mut target)?;
+            decoded = match kind_error(store, &target) {
+                Some(why) => Err(why),
+                None => json::retype(arena, schema, ty, &target, mode).map_err(|e| e.to_string()),
+            };
         }
-        let shown = || match &strategic {
-            Some(patch) => patch::show(patch),
-            None => {
-                let mut text = Vec::with_capacity(stored.json.len() + bytes.len());
-                json::encode_untyped(&target, &mut text);
-                String::from_utf8_lossy(&text).into_owned()
-            }
+        let shown = || match self.kind {
+            PatchType::StrategicMergePatch => Ok(patch::show(&patch)),
+            PatchType::JsonPatch => patch::json_patched_text(current, bytes).map_err(PatchError::into_status),
+            _ => patch::merged_text(current, bytes).map_err(PatchError::into_status),
         };
-        let decoded = decoded.map_err(|e| invalid_patch(&shown(), &e.to_string()))?;
+        let decoded = match decoded {
+            Ok(decoded) => decoded,
+            Err(why) => return Err(invalid_patch(&shown()?, &why)),
+        };
         found.extend(decoded.strict_errors);
         if !found.is_empty() {
             if self.validation == FieldValidation::Strict {
-                return Err(invalid_patch(&shown(), &strict::message(&found)));
+                return Err(invalid_patch(&shown()?, &strict::message(&found)));
             }
             warnings.extend(found.iter().map(ToString::to_string));
         }
@@ -146,6 +149,15 @@ impl Change for Patch {
         (self.kind != PatchType::Apply).then_some(&self.tracker)
     }
 
+    fn check(&self, arena: &Bump) -> Result<(), Status> {
+        match json::decode_untyped(arena, arena.alloc_slice_copy(&self.bytes)) {
+            Err(error @ DecodeError::Syntax(_)) if self.kind != PatchType::Apply => {
+                Err(malformed(&error, ""))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn retries(&self) -> bool {
         true
     }
@@ -156,8 +168,8 @@ impl Change for Patch {
 }
 
 impl Patch {
-    /// The stored object as a client of this version sees it, as an untyped tree.
-    fn versioned<'a>(&self, arena: &'a Bump, stored: &Object, tree: &Value<'a>) -> Result<Value<'a>, Status> {
+    /// The text of the stored object as a client of this version sees it.
+    fn versioned<'a>(&self, arena: &'a Bump, stored: &Object, tree: &Value<'a>) -> Result<&'a [u8], Status> {
         let store = &*self.store;
         let mut object = tree.clone();
         if let Some(convert) = store.served.from_stored {
@@ -171,45 +183,83 @@ impl Patch {
         }
         let mut text = Vec::with_capacity(stored.json.len() + 64);
         json::encode(store.schema, store.served.facts.ty, &object, &mut text);
-        let text: &'a [u8] = arena.alloc_slice_copy(&text);
-        json::decode_untyped(arena, text).map_err(|e| Status::internal_error(e.to_string()))
+        Ok(arena.alloc_slice_copy(&text))
     }
 
-    fn check_kind(&self, target: &Value<'_>) -> Result<(), Status> {
-        let store = &*self.store;
-        let (kind, version) = (target.str_at(&["kind"]), target.str_at(&["apiVersion"]));
-        if kind == Some(store.kind()) && version == Some(&store.group_version) {
-            return Ok(());
-        }
-        let (kind, version) = (kind.unwrap_or(""), version.unwrap_or(""));
-        let why = match (kind.is_empty(), version.is_empty()) {
-            (true, _) => "Object 'Kind' is missing in the patched object".to_owned(),
-            (_, true) => "Object 'apiVersion' is missing in the patched object".to_owned(),
-            _ => format!(
-                "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
-            ),
-        };
-        Err(Status::bad_request(why))
-    }
-
-    /// Applies a JSON or merge patch; answers what strict reading finds in the patch itself.
+    /// Applies a JSON or merge patch; answers it, and what strict reading finds in it.
     fn apply_plain<'a>(
         &self,
         arena: &'a Bump,
         bytes: &'a [u8],
         target: &mut Value<'a>,
-    ) -> Result<Vec<StrictError>, Status> {
+    ) -> Result<(Value<'a>, Vec<StrictError>), Status> {
         let mode = self.validation.mode();
         if self.kind == PatchType::JsonPatch {
             let patch = patch::decode_json(arena, bytes, mode).map_err(PatchError::into_status)?;
             patch::apply_json(arena, target, &patch.operations).map_err(PatchError::into_status)?;
-            return Ok(patch.strict_errors);
+            return Ok((patch.operations, patch.strict_errors));
         }
-        let patch = json::decode_untyped_strict(arena, bytes, mode)
-            .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+        let patch = json::decode_untyped_strict(arena, bytes, mode).map_err(|e| malformed(&e, DECODING))?;
+        if mode == Mode::Strict {
+            let what = match &patch.value {
+                Value::Map(_) | Value::Null => None,
+                other => Some(other.json_kind()),
+            };
+            if let Some(what) = what {
+                let why =
+                    format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}");
+                return Err(Status::bad_request(format!("{DECODING}{why}")));
+            }
+        }
         patch::apply_merge(arena, target, &patch.value).map_err(PatchError::into_status)?;
-        Ok(patch.strict_errors)
+        Ok((patch.value, patch.strict_errors))
     }
+}
+
+/// Before what is wrong with a patch that is JSON.
+const DECODING: &str = "error decoding patch: ";
+
+/// 400 for a patch that cannot be read. Whether it is JSON at all is looked at before anything else.
+fn malformed(error: &DecodeError, prefix: &str) -> Status {
+    match error {
+        DecodeError::Syntax(_) => Status::bad_request("invalid JSON patch"),
+        DecodeError::Type(why) => Status::bad_request(format!("{prefix}{why}")),
+    }
+}
+
+/// Why what a patch made of an object is not of its kind, by what it says itself. A kind that it does not say is the
+/// one of the object.
+fn kind_error(store: &ResourceStore, target: &Value<'_>) -> Option<String> {
+    let (kind, version) = (target.str_at(&["kind"]), target.str_at(&["apiVersion"]));
+    if kind == Some(store.kind()) && version == Some(&store.group_version) {
+        return None;
+    }
+    let mut text = Vec::new();
+    json::encode_untyped(target, &mut text);
+    let meta = match json::interpret(&text) {
+        Ok(meta) => meta,
+        Err(why) => return Some(why.to_string()),
+    };
+    let said = |text: &str, own: &str| text.is_empty() || text == own;
+    if said(&meta.kind, store.kind()) && said(&meta.api_version, &store.group_version) {
+        return None;
+    }
+    let kind = if meta.kind.is_empty() { store.kind() } else { &meta.kind };
+    let (group, version) = meta.group_version();
+    if version.is_empty() {
+        return Some(format!(
+            "no kind \"{kind}\" is registered for the internal version of group \"{}\" in scheme \
+             \"pkg/runtime/scheme.go:111\"",
+            store.group()
+        ));
+    }
+    if store.schema.kind(group, version, kind).is_none() {
+        let version = &meta.api_version;
+        return Some(format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        ));
+    }
+    Some(body::unknown_conversion((version, kind), (store.group(), store.kind())))
 }
 
 /// 422: the outcome is none of its kind. `shown` is the patch, or its outcome, as the real server shows it.

@@ -104,7 +104,7 @@ impl Scale {
             let mut warnings = Vec::new();
             match update.attempts(&mut warnings).await {
                 Ok((code, json)) => show(&update.answer, &update.store, &scale, code, &json, &warnings),
-                Err(status) => update.answer.status(&status),
+                Err(status) => update.answer.failure(&status, &warnings),
             }
         }))
     }

@@ -77,6 +77,8 @@ enum Step {
     /// Ask the sequencer, after what must be stored before. `retry` says whether a conflict is tried again, `status`
     /// is 201 for a create.
     Write { write: Write, charges: Vec<Write>, retry: bool, created: bool },
+    /// The change ends a deletion: the object goes, and the client gets it as it would have been, at the version it had.
+    Remove { write: Write, charges: Vec<Write>, json: Bytes },
 }
 
 struct Put {
@@ -171,7 +173,7 @@ impl<C: Change> Update<C> {
         let mut warnings = Vec::new();
         match self.attempts(&mut warnings).await {
             Ok((code, json)) => self.answer.object(&self.store, code, &json, &warnings),
-            Err(status) => self.answer.status(&status),
+            Err(status) => self.answer.failure(&status, &warnings),
         }
     }
 
@@ -187,20 +189,22 @@ impl<C: Change> Update<C> {
                 Some(stored) => self.change_stored(arena, stored, owners, warnings),
                 None => self.create_missing(arena, owners, warnings),
             })?;
-            let (write, charges, retry, created) = match step {
+            let (write, charges, retry, created, removed) = match step {
                 Step::Done(json) => return Ok((200, json)),
-                Step::Write { write, charges, retry, created } => (write, charges, retry, created),
+                Step::Write { write, charges, retry, created } => (write, charges, retry, created, None),
+                Step::Remove { write, charges, json } => (write, charges, true, false, Some(json)),
             };
             let code = if created { 201 } else { 200 };
             if self.dry_run {
-                return Ok((code, dry_run_json(&write, old.as_deref())));
+                let json = removed.unwrap_or_else(|| dry_run_json(&write, old.as_deref()));
+                return Ok((code, json));
             }
             if !write::charge(&self.store, &self.core, &self.namespace, &self.name, charges).await? {
                 old = self.core.storage.get(self.store.stored(), key.as_str());
                 continue;
             }
             match self.core.storage.submit(write).await {
-                Ok(object) => return Ok((code, object.json.clone())),
+                Ok(object) => return Ok((code, removed.unwrap_or_else(|| object.json.clone()))),
                 Err(WriteError::Precondition(now)) if created || (retry && now.is_some()) => old = now,
                 Err(WriteError::Precondition(None)) => return Err(self.store.not_found(&self.name)),
                 Err(WriteError::TooLarge { .. })
@@ -235,8 +239,7 @@ impl<C: Change> Update<C> {
             owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
         }
         let context = create::Context { user: &self.user, namespace: &self.namespace, dry_run: self.dry_run };
-        let prepared = create::prepare(&self.store, &self.core, context, arena, &mut object)?;
-        warnings.extend(prepared.warnings);
+        let prepared = create::prepare(&self.store, &self.core, context, arena, &mut object, warnings)?;
         Ok(Step::Write { write: prepared.write, charges: prepared.charges, retry: true, created: true })
     }
 
@@ -252,11 +255,12 @@ impl<C: Change> Update<C> {
         let old = json::decode_stored(arena, store.schema, store.served.stored_type, &stored.json)
             .map_err(|e| Status::internal_error(e.to_string()))?;
         let mut object = self.change.object(arena, Some((stored, &old)), warnings)?;
-        self.check_version(&object, stored)?;
+        // The uid is storage's precondition, the version is looked at by what runs inside it.
         let uid = metadata::text(&object, "uid");
         if self.change.uid_is_precondition() && !uid.is_empty() && uid != metadata::text(&old, "uid") {
             return Err(self.uid_conflict(uid, metadata::text(&old, "uid")));
         }
+        self.check_version(&object, stored)?;
         if let Some(tracker) = self.change.tracker() {
             owners.track(arena, &mut object, |object| tracker.updated(arena, store, &old, object));
         }
@@ -272,7 +276,9 @@ impl<C: Change> Update<C> {
             storage: &*self.core.storage,
             warnings: &warned,
         };
-        store.admission.admit(&attributes, arena, &mut object, Some(&old))?;
+        let admitted = store.admission.admit(&attributes, arena, &mut object, Some(&old));
+        warnings.append(&mut warned.borrow_mut());
+        admitted?;
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
@@ -282,10 +288,11 @@ impl<C: Change> Update<C> {
         if !errors.is_empty() {
             return Err(Status::invalid(store.status_group(), store.kind(), &self.name, &errors));
         }
-        store.admission.validate(&attributes, arena, Some(&object), Some(&old))?;
-        let charges = store.admission.charge(&attributes, arena, &object, Some(&old))?;
-        warnings.extend(strategy.warnings(&object, Some(&old)));
+        warnings.extend(strategy.warnings(self.part, &object, Some(&old)));
+        let admitted = store.admission.validate(&attributes, arena, Some(&object), Some(&old));
+        let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, &object, Some(&old)));
         warnings.append(&mut warned.borrow_mut());
+        let charges = charges?;
         managed_fields::keep_times(arena, &old, &mut object);
         let encoded = write::encode(store, &object);
         if metadata::is_unchanged(stored, &encoded.json) {
@@ -294,8 +301,8 @@ impl<C: Change> Update<C> {
         // A version that the client named is looked at again then.
         let retry = self.change.retries();
         if self.finishes_deletion(&object) {
-            let write = write::remove(store, stored, Some(encoded));
-            return Ok(Step::Write { write, charges, retry, created: false });
+            let json = write::with_version(&encoded, stored.revision);
+            return Ok(Step::Remove { write: write::remove(store, stored), charges, json });
         }
         let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
         Ok(Step::Write { write, charges, retry, created: false })

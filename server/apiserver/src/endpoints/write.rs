@@ -43,15 +43,15 @@ pub(crate) fn put(
     }
 }
 
-/// The write that removes what is stored now; watchers see `last`.
-pub(crate) fn remove(store: &ResourceStore, stored: &Object, last: Option<EncodedObject>) -> Write {
+/// The write that removes what is stored now; watchers see that as its last state.
+pub(crate) fn remove(store: &ResourceStore, stored: &Object) -> Write {
     Write {
         resource: store.stored(),
         key: stored.key.clone(),
         namespace_len: stored.namespace_len,
         precondition: Precondition::Revision(stored.revision),
         needs_namespace: false,
-        action: Action::Delete { last },
+        action: Action::Delete { last: None },
     }
 }
 

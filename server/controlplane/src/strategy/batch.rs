@@ -46,6 +46,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
 fn prepare_job<'a>(arena: &'a Bump, object: &mut Value<'a>) {
     let name = object.str_at(&["metadata", "name"]).unwrap_or("");
     let uid = object.str_at(&["metadata", "uid"]).unwrap_or("");
+    let labels_are_the_templates = shares_labels(object);
     let spec = root(arena, object).map_mut("spec");
     if !spec.flag("manualSelector") {
         let labels = spec.map_mut("template").map_mut("metadata").map_mut("labels");
@@ -57,6 +58,23 @@ fn prepare_job<'a>(arena: &'a Bump, object: &mut Value<'a>) {
         }
         let selected = spec.map_mut("selector").map_mut("matchLabels");
         selected.default_nil(CONTROLLER_UID[1], Value::String(uid));
+        if labels_are_the_templates {
+            let labels = object.path(&["spec", "template", "metadata", "labels"]).cloned();
+            root(arena, object).map_mut("metadata").put("labels", labels);
+        }
     }
     apps::prepare(arena, object);
+}
+
+/// Whether a job has its labels from its template. In kube-apiserver they are one map then, so what the template gets
+/// the job gets as well. The texts of labels that a client wrote twice stand in two places.
+fn shares_labels(object: &Value<'_>) -> bool {
+    let labels = |path: &[&str]| object.path(path).and_then(Value::as_map);
+    let (Some(own), Some(templates)) =
+        (labels(&["metadata", "labels"]), labels(&["spec", "template", "metadata", "labels"]))
+    else {
+        return false;
+    };
+    own.len() == templates.len()
+        && own.iter().zip(templates.iter()).all(|((a, _), (b, _))| std::ptr::eq(a, b))
 }

@@ -104,6 +104,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             selectable: &SECRET,
             validate: Some(validation::secret::validate),
             validate_update: Some(validation::secret::validate_update),
+            warnings: Some(validation::secret::warnings),
             ..Rules::BASE
         },
         "serviceaccounts" => Rules {

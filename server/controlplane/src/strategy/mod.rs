@@ -198,9 +198,14 @@ impl Strategy for ResourceStrategy {
         errors
     }
 
-    fn warnings(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {
+    fn warnings(&self, part: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {
         let mut warnings = Vec::new();
-        if let Some(warn) = self.rules.warnings {
+        let hook = match part {
+            Part::Main => self.rules.warnings,
+            Part::Status => self.rules.status_warnings,
+            Part::Other(_) => None,
+        };
+        if let Some(warn) = hook {
             warn(object, old, &mut warnings);
         }
         warnings

@@ -89,6 +89,8 @@ pub(crate) struct Rules {
     pub(crate) validate: Option<Validate>,
     pub(crate) validate_update: Option<ValidateUpdate>,
     pub(crate) warnings: Option<Warn>,
+    /// What is warned about when the status is written; the other hook is for the object itself.
+    pub(crate) status_warnings: Option<Warn>,
     pub(crate) set_requester: Option<SetRequester>,
     pub(crate) grace: Option<fn(&Value<'_>, Option<i64>) -> i64>,
     pub(crate) begin_deletion: Option<Prepare>,
@@ -120,6 +122,7 @@ impl Rules {
         validate: None,
         validate_update: None,
         warnings: None,
+        status_warnings: None,
         set_requester: None,
         grace: None,
         begin_deletion: None,

@@ -23,6 +23,8 @@ pub(super) fn rules() -> Rules {
         prepare_for_update: Some(prepare_update),
         validate: Some(validation::service::validate),
         validate_update: Some(validation::service::validate_update),
+        warnings: Some(validation::service_warnings::warnings),
+        status_warnings: Some(validation::service_warnings::status_warnings),
         ..Rules::STATUS
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
         size += decoded_len(value);
     }
     if size > SECRET_MAX_BYTES {
-        errors.push(FieldError::too_long("", SECRET_MAX_BYTES));
+        errors.push(FieldError::too_long("[]", SECRET_MAX_BYTES));
     }
 }
 

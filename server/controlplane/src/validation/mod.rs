@@ -51,6 +51,7 @@ pub(crate) mod security_context;
 pub(crate) mod selector;
 pub(crate) mod service;
 pub(crate) mod service_addresses;
+pub(crate) mod service_warnings;
 pub(crate) mod storage;
 pub(crate) mod storage_migration;
 pub(crate) mod volume;

@@ -150,7 +150,7 @@ pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, e
             let (given, before) = (Value::Map(given), Value::Map(before));
             if !super::same_spec(("", "v1", "PersistentVolume"), &given, &before) {
                 let why = "spec.persistentvolumesource is immutable after creation";
-                let why = format!("{why}{}", difference(&before, &given));
+                let why = format!("{why}{}", difference("core", "PersistentVolumeSource", &before, &given));
                 errors.push(FieldError::forbidden("spec.persistentvolumesource", why));
             }
             // The path names no spec: that is how clients know it.

@@ -188,7 +188,10 @@ pub(crate) fn validate_update(part: Part, object: &Value<'_>, old: &Value<'_>, e
     let (given, past) = (size(new), size(was));
     let (restored, before) = (Value::Map(restore_mutable(new, was, bound, free)), Value::Map(was.clone()));
     if !super::same_spec(("", "v1", "PersistentVolumeClaim"), &restored, &before) {
-        errors.push(FieldError::forbidden("spec", format!("{IMMUTABLE}{}", difference(&before, &restored))));
+        errors.push(FieldError::forbidden(
+            "spec",
+            format!("{IMMUTABLE}{}", difference("core", "PersistentVolumeClaimSpec", &before, &restored)),
+        ));
     }
     if given < past {
         let capacity = object.path(&["status", "capacity"]).and_then(Value::as_map);

@@ -110,7 +110,10 @@ fn update(object: &Value<'_>, old: &Value<'_>, new: &Map<'_>, was: &Map<'_>, err
     let restored = restore_mutable(new, was);
     let (restored, was) = (Value::Map(restored), Value::Map(was.clone()));
     if !super::same_spec(("", "v1", "Pod"), &restored, &was) {
-        errors.push(FieldError::forbidden("spec", format!("{FORBIDDEN}{}", difference(&was, &restored))));
+        errors.push(FieldError::forbidden(
+            "spec",
+            format!("{FORBIDDEN}{}", difference("core", "PodSpec", &was, &restored)),
+        ));
     }
 }
 
@@ -126,7 +129,7 @@ fn only_more_ephemeral(new: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
                 errors.push(FieldError::forbidden("spec.ephemeralContainers", why));
             }
             Some(now) if !same(Some(now), Some(old)) => {
-                let what = difference(old, now);
+                let what = difference("core", "EphemeralContainer", old, now);
                 let why = format!("existing ephemeral containers {name} may not be changed{what}");
                 errors.push(FieldError::forbidden("spec.ephemeralContainers", why));
             }

@@ -93,12 +93,16 @@ fn check_selector(spec: &Map<'_>, kind: &str, errors: &mut Errors) {
     }
 }
 
-fn check_template(spec: &Map<'_>, claimed: pod_spec::Claimed<'_>, errors: &mut Errors) {
+/// `unreadable` is said of a selector that cannot be read, against which no template is held.
+fn check_template(spec: &Map<'_>, claimed: pod_spec::Claimed<'_>, unreadable: &str, errors: &mut Errors) {
     let template = spec.child("template");
     let wanted = spec.child("selector");
-    if let Some(wanted) = wanted.filter(|s| !selector::is_empty(s))
-        && !selector::matches(wanted, template_labels(spec))
-    {
+    if !validate_label_selector(spec.get("selector"), "spec.selector").is_empty() {
+        errors.push(FieldError::invalid("spec.selector", shown(wanted), unreadable));
+        return;
+    }
+    // No selector selects nothing, an empty one everything.
+    if wanted.is_none_or(|s| !selector::is_empty(s) && !selector::matches(s, template_labels(spec))) {
         let labels = shown(template_labels(spec));
         let why = "`selector` does not match template `labels`";
         errors.push(FieldError::invalid("spec.template.metadata.labels", &labels, why));
@@ -112,7 +116,7 @@ pub(crate) fn validate_deployment(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
         non_negative(spec, "replicas", "spec", errors);
         check_selector(spec, "deployment", errors);
-        check_template(spec, None, errors);
+        check_template(spec, None, "invalid label selector", errors);
         restart_always(spec, "ReplicaSet", errors);
         deployment_strategy(spec, errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
@@ -191,7 +195,7 @@ pub(crate) fn validate_replica_set(object: &Value<'_>, errors: &mut Errors) {
         non_negative(spec, "replicas", "spec", errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
         check_selector(spec, "deployment", errors);
-        check_template(spec, None, errors);
+        check_template(spec, None, "invalid label selector", errors);
         restart_always(spec, "ReplicaSet", errors);
     });
 }
@@ -319,7 +323,7 @@ pub(crate) fn validate_stateful_set(object: &Value<'_>, errors: &mut Errors) {
         check_selector(spec, "statefulset", errors);
         let claims = spec.items("volumeClaimTemplates").iter();
         let claimed: Vec<&str> = claims.filter_map(|c| c.str_at(&["metadata", "name"])).collect();
-        check_template(spec, Some(&claimed), errors);
+        check_template(spec, Some(&claimed), "", errors);
         restart_always(spec, "StatefulSet", errors);
     });
 }

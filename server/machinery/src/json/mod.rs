@@ -18,7 +18,9 @@ pub use encode::{encode, encode_stored};
 pub use interpret::{InterpretError, TypeMeta, interpret};
 pub use typed::{decode_stored, decode_typed, retype};
 pub(crate) use untyped::is_json;
-pub use untyped::{decode_untyped, decode_untyped_strict, encode_untyped, expand_raw};
+pub use untyped::{
+    decode_in_order, decode_untyped, decode_untyped_strict, encode_in_order, encode_untyped, expand_raw,
+};
 
 pub use crate::strict::{Mode, StrictError};
 use crate::value::Value;

@@ -144,7 +144,7 @@ impl<'a, 's> Typed<'a, 's> {
     fn new(arena: &'a Bump, schema: &'s Schema, reader: Reader<'a>, mode: Mode, trusted: bool) -> Self {
         let strict = (mode == Mode::Strict).then(Collector::default);
         Typed {
-            base: Untyped { arena, reader, strict, saved: None },
+            base: Untyped { arena, reader, strict, saved: None, as_written: false },
             schema,
             slots: Slots::default(),
             trusted,

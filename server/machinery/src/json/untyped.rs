@@ -28,12 +28,24 @@ pub fn decode_untyped_strict<'a>(
     bytes: &'a [u8],
     mode: Mode,
 ) -> Result<super::Decoded<'a>, DecodeError> {
-    let mut decoder = Untyped {
-        arena,
-        reader: Reader::new(to_text(arena, bytes)),
-        strict: (mode == Mode::Strict).then(Collector::default),
-        saved: None,
-    };
+    let strict = (mode == Mode::Strict).then(Collector::default);
+    decode(arena, bytes, strict, false)
+}
+
+/// Decodes any JSON value as it is written: object keys keep their order, numbers their text. For what is to be written
+/// again, not for reading.
+pub fn decode_in_order<'a>(arena: &'a Bump, bytes: &'a [u8]) -> Result<Value<'a>, DecodeError> {
+    decode(arena, bytes, None, true).map(|d| d.value)
+}
+
+fn decode<'a>(
+    arena: &'a Bump,
+    bytes: &'a [u8],
+    strict: Option<Collector>,
+    as_written: bool,
+) -> Result<super::Decoded<'a>, DecodeError> {
+    let reader = Reader::new(to_text(arena, bytes));
+    let mut decoder = Untyped { arena, reader, strict, saved: None, as_written };
     let value = decoder.value(&Path::ROOT).and_then(|value| decoder.reader.end().map(|()| value));
     let value = value.map_err(|Malformed| super::malformed(bytes))?;
     if let Some(message) = decoder.saved {
@@ -48,6 +60,8 @@ pub(crate) struct Untyped<'a> {
     pub(crate) reader: Reader<'a>,
     pub(crate) strict: Option<Collector>,
     pub(crate) saved: Option<String>,
+    /// Whether keys keep their order and numbers their text.
+    pub(crate) as_written: bool,
 }
 
 impl<'a> Untyped<'a> {
@@ -62,6 +76,7 @@ impl<'a> Untyped<'a> {
             _ => {
                 let text = self.reader.number()?;
                 match number(text) {
+                    Some(_) if self.as_written => Value::Raw(text),
                     Some(value) => value,
                     None => {
                         let message = path.mismatch(&format!("number {text}"), "float64");
@@ -91,7 +106,7 @@ impl<'a> Untyped<'a> {
             let value = self.value(&path.then(Step::Key(key)))?;
             entries.set(known, key, value);
         }
-        Ok(Value::Map(entries.finish()))
+        Ok(Value::Map(if self.as_written { entries.as_written() } else { entries.finish() }))
     }
 
     fn list(&mut self, path: &Path<'_>) -> Read<Value<'a>> {
@@ -172,6 +187,10 @@ impl<'a> Entries<'a> {
         self.entries.push((key, value));
     }
 
+    fn as_written(self) -> Map<'a> {
+        Map::from_entries(self.entries)
+    }
+
     pub(crate) fn finish(mut self) -> Map<'a> {
         if !self.sorted {
             self.entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
@@ -201,6 +220,35 @@ pub fn encode_untyped(value: &Value<'_>, out: &mut Vec<u8>) {
             out.push(b']');
         }
         Value::Map(map) => write_map(map, out, &mut |value, out| encode_untyped(value, out)),
+    }
+}
+
+/// Encodes a tree with the members of its objects in the order they have, where [`encode_untyped`] sorts them.
+pub fn encode_in_order(value: &Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::List(list) => {
+            out.push(b'[');
+            for (i, item) in list.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                encode_in_order(item, out);
+            }
+            out.push(b']');
+        }
+        Value::Map(map) => {
+            out.push(b'{');
+            for (i, (key, value)) in map.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                quote::write_string(out, key);
+                out.push(b':');
+                encode_in_order(value, out);
+            }
+            out.push(b'}');
+        }
+        scalar => encode_untyped(scalar, out),
     }
 }
 

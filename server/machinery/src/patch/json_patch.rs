@@ -3,7 +3,7 @@
 
 use bumpalo::Bump;
 
-use super::PatchError;
+use super::{PatchError, order::Order};
 use crate::{
     json,
     limits::{JSON_PATCH_COPY_MAX, JSON_PATCH_OPERATIONS_MAX},
@@ -23,14 +23,17 @@ pub struct JsonPatch<'a> {
 /// Decodes the body of a JSON Patch.
 pub fn decode_json<'a>(arena: &'a Bump, bytes: &'a [u8], mode: Mode) -> Result<JsonPatch<'a>, PatchError> {
     let decoding = |text: &str| PatchError::Malformed(format!("error decoding patch: {text}"));
-    let decoded = json::decode_untyped_strict(arena, bytes, mode).map_err(|e| decoding(e.message()))?;
+    let decoded = json::decode_untyped_strict(arena, bytes, mode).map_err(|e| match e {
+        json::DecodeError::Syntax(_) => PatchError::Malformed("invalid JSON patch".to_owned()),
+        json::DecodeError::Type(why) => decoding(&why),
+    })?;
     let mut errors = decoded.strict_errors;
     let none = bumpalo::collections::Vec::new_in(arena);
     let list = match &decoded.value {
         Value::List(list) => list,
         Value::Null => &none,
         other => {
-            let what = kind_of(other);
+            let what = other.json_kind();
             return Err(decoding(&format!(
                 "json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
             )));
@@ -41,7 +44,7 @@ pub fn decode_json<'a>(arena: &'a Bump, bytes: &'a [u8], mode: Mode) -> Result<J
             Value::Map(map) => map,
             Value::Null => continue,
             other => {
-                let what = kind_of(other);
+                let what = other.json_kind();
                 return Err(decoding(&format!(
                     "json: cannot unmarshal {what} into Go value of type handlers.jsonPatchOp"
                 )));
@@ -51,7 +54,7 @@ pub fn decode_json<'a>(arena: &'a Bump, bytes: &'a [u8], mode: Mode) -> Result<J
             match (name, value) {
                 ("op" | "path" | "from", Value::String(_) | Value::Null) | ("value", _) => {}
                 ("op" | "path" | "from", other) => {
-                    let what = kind_of(other);
+                    let what = other.json_kind();
                     return Err(decoding(&format!(
                         "json: cannot unmarshal {what} into Go struct field jsonPatchOp.{name} of type string"
                     )));
@@ -69,27 +72,27 @@ pub fn decode_json<'a>(arena: &'a Bump, bytes: &'a [u8], mode: Mode) -> Result<J
     Ok(JsonPatch { operations: decoded.value, strict_errors: errors })
 }
 
-fn kind_of(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Map(_) => "object",
-        Value::List(_) => "array",
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        _ => "number",
-    }
-}
-
 /// Applies the operations in order. A failure leaves `target` half changed: it is the caller's copy.
 pub fn apply_json<'a>(
     arena: &'a Bump,
     target: &mut Value<'a>,
     operations: &Value<'a>,
 ) -> Result<(), PatchError> {
+    apply(arena, target, operations, Order::Kept)
+}
+
+/// [`apply_json`], the members of what it goes through in [`Order::Sorted`].
+pub(super) fn apply<'a>(
+    arena: &'a Bump,
+    target: &mut Value<'a>,
+    operations: &Value<'a>,
+    order: Order,
+) -> Result<(), PatchError> {
     let operations = match operations {
         Value::List(operations) => operations,
         Value::Null => return Ok(()),
         other => {
-            let what = kind_of(other);
+            let what = other.json_kind();
             return Err(PatchError::Malformed(format!(
                 "error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
             )));
@@ -104,6 +107,9 @@ pub fn apply_json<'a>(
     let mut patch = Patch { arena, copied: 0 };
     for operation in operations {
         patch.apply(target, operation).map_err(PatchError::NotApplicable)?;
+        if order == Order::Sorted {
+            sort_what_it_went_through(target, operation);
+        }
     }
     Ok(())
 }
@@ -330,6 +336,28 @@ fn find<'v, 'a>(target: &'v mut Value<'a>, path: &str) -> Option<(&'v mut Value<
         };
     }
     matches!(at, Value::Map(_) | Value::List(_)).then(|| (at, decode(last)))
+}
+
+fn sort_what_it_went_through(target: &mut Value<'_>, operation: &Value<'_>) {
+    for path in [from(operation), path(operation)].into_iter().flatten() {
+        let mut at = Some(&mut *target);
+        for part in path.split('/').skip(1) {
+            at = match at {
+                Some(Value::Map(map)) => {
+                    map.sort_keys();
+                    map.get_mut(&decode(part))
+                }
+                Some(Value::List(list)) => {
+                    index(&decode(part), list.len()).ok().and_then(|i| list.get_mut(i))
+                }
+                _ => None,
+            };
+        }
+        // What is compared is taken apart as a whole.
+        if let (Some(found), Some("test")) = (at, operation.str_at(&["op"])) {
+            Order::Sorted.within(found);
+        }
+    }
 }
 
 fn decode(part: &str) -> String {

@@ -3,54 +3,75 @@
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
-use super::PatchError;
+use super::{PatchError, order::Order};
 use crate::value::{Map, Value};
 
 /// Merges `patch` into `target`. A patch that is no object is refused: it would replace the object as a whole.
 pub fn apply_merge<'a>(arena: &'a Bump, target: &mut Value<'a>, patch: &Value<'a>) -> Result<(), PatchError> {
+    apply(arena, target, patch, Order::Kept)
+}
+
+/// [`apply_merge`], the members of what it goes through in [`Order::Sorted`].
+pub(super) fn apply<'a>(
+    arena: &'a Bump,
+    target: &mut Value<'a>,
+    patch: &Value<'a>,
+    order: Order,
+) -> Result<(), PatchError> {
+    let merge = Merge { arena, order };
     match (target, patch) {
         (Value::Map(target), Value::Map(patch)) => {
-            merge(arena, target, patch);
+            merge.objects(target, patch);
             Ok(())
         }
         (target, Value::List(_)) => {
-            *target = without_nulls(arena, patch);
+            *target = merge.without_nulls(patch);
             Ok(())
         }
         _ => Err(PatchError::Malformed("Invalid JSON Patch".to_owned())),
     }
 }
 
-fn merge<'a>(arena: &'a Bump, target: &mut Map<'a>, patch: &Map<'a>) {
-    for (key, value) in patch.iter() {
-        if value.is_null() {
-            target.remove(key);
-            continue;
-        }
-        match (target.get_mut(key), value) {
-            (Some(Value::Map(old)), Value::Map(new)) => merge(arena, old, new),
-            (Some(old @ Value::Map(_)), new) => *old = new.clone(),
-            (_, new) => {
-                target.insert(key, without_nulls(arena, new));
-            }
-        }
-    }
+struct Merge<'a> {
+    arena: &'a Bump,
+    order: Order,
 }
 
-/// A copy whose objects have no null members; items of lists stay.
-fn without_nulls<'a>(arena: &'a Bump, value: &Value<'a>) -> Value<'a> {
-    match value {
-        Value::Map(map) => {
-            let mut entries = ArenaVec::with_capacity_in(map.len(), arena);
-            let members = map.iter().filter(|(_, v)| !v.is_null());
-            entries.extend(members.map(|(k, v)| (k, without_nulls(arena, v))));
-            Value::Map(Map::from_entries(entries))
+impl<'a> Merge<'a> {
+    fn objects(&self, target: &mut Map<'a>, patch: &Map<'a>) {
+        for (key, value) in patch.iter() {
+            if value.is_null() {
+                target.remove(key);
+                continue;
+            }
+            match (target.get_mut(key), value) {
+                (Some(Value::Map(old)), Value::Map(new)) => self.objects(old, new),
+                (Some(old @ Value::Map(_)), new) => *old = new.clone(),
+                (_, new) => {
+                    target.insert(key, self.without_nulls(new));
+                }
+            }
         }
-        Value::List(list) => {
-            let mut items = ArenaVec::with_capacity_in(list.len(), arena);
-            items.extend(list.iter().map(|v| without_nulls(arena, v)));
-            Value::List(items)
+        self.order.of(target);
+    }
+
+    /// A copy whose objects have no null members; items of lists stay.
+    fn without_nulls(&self, value: &Value<'a>) -> Value<'a> {
+        match value {
+            Value::Map(map) => {
+                let mut entries = ArenaVec::with_capacity_in(map.len(), self.arena);
+                let members = map.iter().filter(|(_, v)| !v.is_null());
+                entries.extend(members.map(|(k, v)| (k, self.without_nulls(v))));
+                let mut map = Map::from_entries(entries);
+                self.order.of(&mut map);
+                Value::Map(map)
+            }
+            Value::List(list) => {
+                let mut items = ArenaVec::with_capacity_in(list.len(), self.arena);
+                items.extend(list.iter().map(|v| self.without_nulls(v)));
+                Value::List(items)
+            }
+            other => other.clone(),
         }
-        other => other.clone(),
     }
 }

@@ -6,6 +6,7 @@ mod convert;
 mod go_text;
 mod json_patch;
 mod merge;
+mod order;
 mod strategic;
 mod strategic_list;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tests;
 pub use convert::{decode_strategic, show};
 pub use json_patch::{JsonPatch, apply_json, decode_json};
 pub use merge::apply_merge;
+pub use order::{json_patched_text, merged_text};
 pub use strategic::apply_strategic;
 
 use crate::status::Status;

@@ -175,7 +175,7 @@ fn bodies_of_json_patches() {
     for (text, expect) in [
         ("[]", ""),
         ("null", ""),
-        ("{", "error decoding patch: unexpected end of JSON input"),
+        ("{", "invalid JSON patch"),
         (
             "{}",
             "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
@@ -254,4 +254,31 @@ fn outcomes_of_strategic_patches() {
     }
     let arena = Bump::new();
     assert_eq!(show(&tree(&arena, r#"{"b":{"c":[1,"x"]},"a":null}"#)), "map[a:<nil> b:map[c:[1 x]]]");
+}
+
+#[test]
+fn texts_show_what_a_patch_went_through_sorted_and_the_rest_as_it_was() {
+    let target =
+        r#"{"kind":"K","metadata":{"name":"n","labels":{"z":"1","a":"2"}},"data":{"b":1,"a":{"y":1,"x":2}}}"#;
+    let merged = |patch: &str| merged_text(target.as_bytes(), patch.as_bytes()).unwrap();
+    assert_eq!(
+        merged(r#"{"data":{"a":{"x":{"z":1,"b":[{"d":1,"c":null}]}}},"zeta":null}"#),
+        r#"{"data":{"a":{"x":{"b":[{"d":1}],"z":1},"y":1},"b":1},"kind":"K","metadata":{"name":"n","labels":{"z":"1","a":"2"}}}"#,
+    );
+    // What takes the place of an object stays as it came.
+    assert_eq!(
+        merged(r#"{"data":[{"d":1,"c":2}]}"#),
+        r#"{"data":[{"d":1,"c":2}],"kind":"K","metadata":{"name":"n","labels":{"z":"1","a":"2"}}}"#,
+    );
+    let patched = |patch: &str| json_patched_text(target.as_bytes(), patch.as_bytes()).unwrap();
+    assert_eq!(
+        patched(r#"[{"op":"add","path":"/data/c","value":{"f": 1.50, "e":2}}]"#),
+        r#"{"data":{"a":{"y":1,"x":2},"b":1,"c":{"f":1.50,"e":2}},"kind":"K","metadata":{"name":"n","labels":{"z":"1","a":"2"}}}"#,
+    );
+    assert_eq!(
+        patched(
+            r#"[{"op":"move","from":"/metadata/labels","path":"/l"},{"op":"test","path":"/data/a","value":{"x":2,"y":1}}]"#
+        ),
+        r#"{"data":{"a":{"x":2,"y":1},"b":1},"kind":"K","l":{"z":"1","a":"2"},"metadata":{"name":"n"}}"#,
+    );
 }
