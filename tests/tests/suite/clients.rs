@@ -23,6 +23,7 @@ use self::kubectl::Kubectl;
 
 mod kubectl;
 mod session;
+mod tokens;
 
 /// Builds the programs of `tests/clients` once; `None`, with a printed line, where that cannot be done.
 fn programs() -> Option<PathBuf> {
@@ -122,6 +123,16 @@ fn kubectl_1_32() {
     }
     let mut cluster = Cluster::start("kubectl-1.32");
     session::run(Path::new("kubectl"), &mut cluster, &format!("b-{}", std::process::id()));
+}
+
+#[test]
+fn kubectl_tokens() {
+    if let Some(programs) = programs() {
+        tokens::run(&programs.join("kubectl"), "tokens-1-37");
+    }
+    if Command::new("kubectl").args(["version", "--client"]).output().is_ok_and(|o| o.status.success()) {
+        tokens::run(Path::new("kubectl"), "tokens");
+    }
 }
 
 #[test]
