@@ -7,6 +7,7 @@
 
 use std::{
     collections::VecDeque,
+    ops::RangeInclusive,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -56,7 +57,13 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// A log without events, the store being at `base`; and its only writer.
-    pub(crate) fn new(base: u64, age_max: Duration, bytes_max: usize) -> (Arc<EventLog>, LogWriter) {
+    ///
+    /// Its history is at most `age_max` old, and holds at most as much as [`LogWriter::trim`] says, within `bounds`.
+    pub(crate) fn new(
+        base: u64,
+        age_max: Duration,
+        bounds: RangeInclusive<usize>,
+    ) -> (Arc<EventLog>, LogWriter) {
         let tail = Chunk::new(base);
         let log = Arc::new(EventLog {
             directory: ArcSwap::from_pointee(vec![tail.clone()]),
@@ -64,7 +71,7 @@ impl EventLog {
             bytes: AtomicUsize::new(0),
         });
         let chunks = VecDeque::from([Tracked { chunk: tail, len: 0, bytes: 0, last: Duration::ZERO }]);
-        (log.clone(), LogWriter { log, chunks, bytes: 0, age_max, bytes_max })
+        (log.clone(), LogWriter { log, chunks, bytes: 0, age_max, bounds })
     }
     /// Revision of the newest event.
     pub(crate) fn end(&self) -> u64 {
@@ -153,7 +160,7 @@ pub(crate) struct LogWriter {
     chunks: VecDeque<Tracked>,
     bytes: usize,
     age_max: Duration,
-    bytes_max: usize,
+    bounds: RangeInclusive<usize>,
 }
 
 impl LogWriter {
@@ -174,17 +181,20 @@ impl LogWriter {
         self.bytes += cost;
         self.log.end.store(revision, Ordering::Release);
     }
-    /// Gives back what is older than the age limit or over the byte limit. True when something was.
-    pub(crate) fn trim(&mut self, now: Duration) -> bool {
+    /// Gives back what is older than the age limit or over the byte limit, which is a share of the `live` bytes of
+    /// all objects (see [`limits::HISTORY_BYTES`]). True when something was.
+    pub(crate) fn trim(&mut self, now: Duration, live: u64) -> bool {
+        let share = usize::try_from(live / limits::HISTORY_SHARE).unwrap_or(usize::MAX);
+        let bytes_max = share.clamp(*self.bounds.start(), *self.bounds.end());
         let old = |t: &Tracked| t.len > 0 && t.last + self.age_max <= now;
-        if self.chunks.len() == 1 && self.chunks.front().is_some_and(|t| old(t) || t.bytes > self.bytes_max) {
+        if self.chunks.len() == 1 && self.chunks.front().is_some_and(|t| old(t) || t.bytes > bytes_max) {
             self.roll();
         }
         let mut trimmed = false;
         while self.chunks.len() > 1 {
             let Some(front) = self.chunks.front() else { break };
             let old = front.last + self.age_max <= now;
-            if !old && self.bytes <= self.bytes_max {
+            if !old && self.bytes <= bytes_max {
                 break;
             }
             self.bytes -= front.bytes;

@@ -1,6 +1,6 @@
 //! Every limit of the store, each with its reason.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use crate::disk::BLOCK;
 
@@ -43,8 +43,12 @@ pub const QUOTA_BYTES: u64 = 8 * 1024 * MIB as u64;
 
 /// Age of the events kept for watches and exact lists: Kubernetes' `--etcd-compaction-interval`.
 pub const HISTORY_AGE: Duration = Duration::from_secs(300);
-/// Bytes that only the history holds.
-pub const HISTORY_BYTES: usize = 64 * MIB;
+/// What only the history holds, as a part of the bytes of all live objects: a store of twice the size has twice the
+/// writers, and watches that come back want to find the same time in it. Half, so that a full round of writes to
+/// every object does not double the memory.
+pub const HISTORY_SHARE: u64 = 2;
+/// The least and the most of that. The least is 6,000 replaced pods of 4 KiB, in a store of any size.
+pub const HISTORY_BYTES: RangeInclusive<usize> = 24 * MIB..=256 * MIB;
 /// Second encodings of objects (protobuf) that are kept, all objects together; more and some are given up. What is
 /// read often, and a list of 10,000 pods nearly; beyond that it is half the memory that the objects themselves take.
 pub const KEPT_ENCODINGS_BYTES: usize = 32 * MIB;
@@ -84,5 +88,5 @@ const _: () = assert!(OBJECT_BYTES_MAX + 4 * KIB <= BATCH_BYTES_MAX);
 const _: () = assert!((BATCH_BYTES_MAX / (BLOCK - 64) + 2) * BLOCK + BLOCK <= SEGMENT_BYTES_FIRST as usize);
 const _: () =
     assert!(SEGMENT_BYTES_FIRST <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX.is_multiple_of(BLOCK as u64));
-const _: () = assert!(CHUNK_BYTES <= HISTORY_BYTES / 16);
+const _: () = assert!(CHUNK_BYTES <= *HISTORY_BYTES.start() / 16);
 const _: () = assert!(SUBSCRIPTION_BYTES_MAX <= HUB_BYTES_MAX);

@@ -289,7 +289,7 @@ fn pools() -> u64 {
         + usize::from(engine::RECEIVE_BUFFERS) * engine::RECEIVE_BUFFER_BYTES as usize
         + api::ARENAS_KEPT * api::ARENA_KEPT;
     let sum = IDLE
-        + storage::HISTORY_BYTES
+        + storage::HISTORY_BYTES.end()
         + storage::BATCH_BYTES_MAX
         + cores * per_core
         + streams * api::STREAM_QUEUE_BYTES

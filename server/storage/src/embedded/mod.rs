@@ -205,19 +205,20 @@ pub(crate) fn open(options: EmbeddedOptions, mut disk: Box<dyn Disk>) -> Result<
     let now = options.clock.monotonic();
     let mut each = |step| match (step, &mut history) {
         (Step::Base(revision), history) => {
-            *history = Some(EventLog::new(revision, options.history_age, options.history_bytes));
+            *history = Some(EventLog::new(revision, options.history_age, options.history_bytes.clone()));
         }
         (Step::Event(event), Some((_, writer))) => {
             writer.append(event, now);
-            writer.trim(now);
+            // How much is alive is only known at the end: the sequencer gives back what is over its share.
+            writer.trim(now, u64::MAX);
         }
         (Step::Event(_), None) => {}
     };
     let recovered = recovery::read(&mut *disk, &mut replay, &mut each)?;
     recovery::clean(&mut *disk, &recovered)?;
     let state = replay.state;
-    let (log, writer) =
-        history.unwrap_or_else(|| EventLog::new(state.revision, options.history_age, options.history_bytes));
+    let (log, writer) = history
+        .unwrap_or_else(|| EventLog::new(state.revision, options.history_age, options.history_bytes.clone()));
     let mut segments: VecDeque<_> = recovered.segments.iter().copied().collect();
     let segment = match recovered.segment {
         Some((number, next)) => Segment { next, ..Segment::open_blank(&mut *disk, number)? },

@@ -1,6 +1,6 @@
 //! How an embedded store is opened.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{fmt, io, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use crate::{
     clock::{Clock, SystemClock},
@@ -26,8 +26,8 @@ pub struct EmbeddedOptions {
     pub object_bytes_max: usize,
     /// Age of the events kept.
     pub history_age: Duration,
-    /// Bytes that only the history holds.
-    pub history_bytes: usize,
+    /// Bytes that only the history holds: a share of the live objects' bytes within these bounds.
+    pub history_bytes: RangeInclusive<usize>,
     /// Size of the first journal segment, and of the largest.
     pub segment_bytes: (u64, u64),
     /// Size of the journal at which it is compacted, if the live objects are smaller.

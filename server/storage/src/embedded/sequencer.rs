@@ -182,7 +182,7 @@ impl Sequencer {
 
     /// Gives back history that is over its limits.
     pub(crate) fn trim(&mut self) {
-        if self.log.trim(self.options.clock.monotonic()) {
+        if self.log.trim(self.options.clock.monotonic(), self.state.bytes) {
             self.published.unpin_compacted();
         }
     }

@@ -360,7 +360,7 @@ fn the_slowest_are_cut_when_the_pool_is_full() {
 
 #[test]
 fn one_that_never_reads_its_history_is_cut_when_that_goes() {
-    let store = store_with(|options| options.history_bytes = 100_000);
+    let store = store_with(|options| options.history_bytes = 100_000..=100_000);
     let hub = Hub::new(store.clone());
     for n in 0..300 {
         write(&store, PODS, "a/x", &format!("{n}"));

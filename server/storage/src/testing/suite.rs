@@ -1,6 +1,6 @@
 //! The behaviour suite: what every backend does. `storage_suite!` makes a test of each case for one backend.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use super::{
     delete, encoded,
@@ -20,16 +20,20 @@ pub(crate) const PODS: ResourceId = ResourceId(1);
 pub(crate) const EVENTS: ResourceId = ResourceId(2);
 
 /// What a case wants of a store.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) quota_bytes: u64,
-    pub(crate) history_bytes: usize,
+    pub(crate) history_bytes: RangeInclusive<usize>,
     pub(crate) history_age: Duration,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Setup { quota_bytes: 1 << 30, history_bytes: 64 << 20, history_age: Duration::from_secs(300) }
+        Setup {
+            quota_bytes: 1 << 30,
+            history_bytes: 64 << 20..=64 << 20,
+            history_age: Duration::from_secs(300),
+        }
     }
 }
 
@@ -55,7 +59,7 @@ macro_rules! storage_suite {
         $crate::testing::suite::storage_suite!($backend;
             create_read_update_delete, preconditions, namespace_must_exist, deleted_with_a_last_state,
             snapshots_are_ordered_and_fixed, every_revision_can_be_read_again, pages_come_from_one_revision,
-            history_is_bounded_by_bytes, history_is_bounded_by_age, expires, quota, restarts, too_large,
+            history_is_bounded_by_bytes, history_grows_with_what_is_alive, history_is_bounded_by_age, expires, quota, restarts, too_large,
             listeners_are_told, lists_and_watches_agree, updates_are_guaranteed, updates_refuse_and_keep);
     };
     ($backend:expr; $($case:ident),+) => {
@@ -307,7 +311,7 @@ pub(crate) fn pages_come_from_one_revision(backend: &dyn Backend) {
 }
 
 pub(crate) fn history_is_bounded_by_bytes(backend: &dyn Backend) {
-    let instance = backend.start(Setup { history_bytes: 200_000, ..Setup::default() });
+    let instance = backend.start(Setup { history_bytes: 200_000..=200_000, ..Setup::default() });
     let store = instance.store();
     let mut object = create(&*store, PODS, "a/x", "x");
     for _ in 0..2000 {
@@ -328,6 +332,28 @@ pub(crate) fn history_is_bounded_by_bytes(backend: &dyn Backend) {
     }
     assert_eq!(next, 2001);
     assert_eq!(store.events_after(2002).unwrap_err(), RevisionError::Future { current: 2001 });
+}
+
+pub(crate) fn history_grows_with_what_is_alive(backend: &dyn Backend) {
+    let instance = backend.start(Setup { history_bytes: 100_000..=400_000, ..Setup::default() });
+    let store = instance.store();
+    let mut object = create(&*store, PODS, "a/x", "x");
+    // The most that history held in 500 rounds.
+    let mut most = |store: &dyn Storage| {
+        let held = (0..500).map(|_| {
+            object = replace(store, &object, &"y".repeat(1000));
+            store.history_bytes()
+        });
+        held.max().unwrap_or_default()
+    };
+    let few = most(&*store);
+    assert!((50_000..=101_500).contains(&few), "{few}");
+    for n in 0..600 {
+        create(&*store, PODS, &format!("a/{n}"), &"z".repeat(1000));
+    }
+    let many = most(&*store);
+    let live = 600 * 1_200;
+    assert!((few + 100_000..=live / 2 + 1_500).contains(&many), "{many}");
 }
 
 pub(crate) fn history_is_bounded_by_age(backend: &dyn Backend) {
