@@ -39,7 +39,7 @@ pub use disk::{DirLock, DiskFile, LockError, RingDisk};
 pub use engine::{Engine, EngineHandle};
 pub use error::{StartError, StartStep};
 pub use io::{CoreIo, Io};
-pub use memory::give_back_memory;
+pub use memory::{allow_huge_pages, give_back_memory};
 pub use out::OutQueue;
 pub use stats::Stats;
 pub use tls::{TlsCertificate, TlsConfig, TlsError, TlsSettings};

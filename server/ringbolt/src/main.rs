@@ -9,6 +9,7 @@ mod flags;
 mod inspect;
 mod kubeconfig;
 mod layout;
+mod pages;
 mod pki;
 mod run;
 mod service_account;

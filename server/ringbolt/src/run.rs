@@ -24,7 +24,7 @@ use crate::{
     disk::JournalDisk,
     flags::Flags,
     inspect::StoredInspect,
-    kubeconfig, layout,
+    kubeconfig, layout, pages,
     pki::{self, Pair, Pki},
     service_account::Keyring,
     settings::{Serving, Settings},
@@ -33,6 +33,7 @@ use crate::{
 /// Runs the server until it is told to stop.
 pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     log(flags.int("v"));
+    pages::small();
     let settings = Settings::new(flags).map_err(|errors| errors.join("\nError: "))?;
     // Signals that come from here on are kept until the server can be stopped in good order.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("signals: {e}"))?;
@@ -50,6 +51,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     });
     let (keys, mut authenticators, keyring) = keys.map_err(|_| "making keys panicked".to_owned())??;
     let Opened { schema, registry, store } = opened?;
+    pages::by_size_of(&store);
     authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
     let config = Config {
         storage: store.clone(),

@@ -47,8 +47,8 @@ pub const HISTORY_AGE: Duration = Duration::from_secs(300);
 /// writers, and watches that come back want to find the same time in it. Half, so that a full round of writes to
 /// every object does not double the memory.
 pub const HISTORY_SHARE: u64 = 2;
-/// The least and the most of that. The least is 6,000 replaced pods of 4 KiB, in a store of any size.
-pub const HISTORY_BYTES: RangeInclusive<usize> = 24 * MIB..=256 * MIB;
+/// The least and the most of that. The least is 4,000 replaced pods of 4 KiB, in a store of any size.
+pub const HISTORY_BYTES: RangeInclusive<usize> = 16 * MIB..=256 * MIB;
 /// Second encodings of objects (protobuf) that are kept, all objects together; more and some are given up. What is
 /// read often, and a list of 10,000 pods nearly; beyond that it is half the memory that the objects themselves take.
 pub const KEPT_ENCODINGS_BYTES: usize = 32 * MIB;
