@@ -14,6 +14,8 @@ mod buffers;
 mod channel;
 mod chunk;
 mod config;
+#[allow(unsafe_code, reason = "system calls")]
+mod congestion;
 mod core;
 mod core_state;
 mod disk;

@@ -16,6 +16,9 @@ pub(super) const SAME_WORK: &[&str] = &[
      answered when they are on disk: etcd with its defaults (fsync on), Ringbolt with its own default.",
     "Before a case is measured both sides are asked once: status, media type and number of objects must be equal, \
      lengths within 15 %. Else the case is not compared.",
+    "All connections are over loopback. Where the system's congestion control paces (BBR), Ringbolt gives such \
+     connections one without pacing, and the peer does not: set net.ipv4.tcp_congestion_control=cubic to compare \
+     without.",
     "Requests that fail or answer with another status are errors; a case with errors is marked.",
     "CPU is read from /proc/PID/task/*/schedstat and /proc/PID/stat; memory is VmRSS, read every 50 ms.",
 ];

@@ -4,6 +4,7 @@ use super::{Core, Entry, Slot};
 use crate::{
     app::{App, ConnId},
     channel::{Channel, End, Phase, Receive},
+    congestion::{self, Algorithm},
     limits,
     out::{OutQueue, Wire},
     ring::{Completion, Op},
@@ -32,6 +33,8 @@ pub(crate) struct CoreListener {
     stopped: bool,
     /// Handles of all cores, this one's among them.
     peers: Arc<[CoreHandle]>,
+    /// The congestion control of connections from other machines, where it is not the listener's.
+    remote: Option<Algorithm>,
 }
 
 impl CoreListener {
@@ -41,8 +44,9 @@ impl CoreListener {
         id: u16,
         peers: Arc<[CoreHandle]>,
     ) -> Self {
+        let remote = congestion::unpace(&socket);
         let socket = Some(socket);
-        CoreListener { socket, tls, id, armed: false, cancelling: false, stopped: false, peers }
+        CoreListener { socket, tls, id, armed: false, cancelling: false, stopped: false, peers, remote }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -141,6 +145,9 @@ impl<A: App> Core<A> {
         };
         // Cores have the same listeners in the same order.
         let listener = &self.listeners[listener as usize];
+        if let Some(algorithm) = listener.remote {
+            algorithm.restore(&stream);
+        }
         let (listener, tls) = (listener.id, listener.tls.clone());
         let session = match tls.map(|tls| Session::new(tls.current())).transpose() {
             Ok(session) if self.stopping.is_none() => session.map(Box::new),

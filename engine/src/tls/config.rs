@@ -7,7 +7,11 @@ use crate::{
         client::ProvesPossession,
     },
 };
-use rustls::{ServerConfig, crypto::aws_lc_rs, version};
+use rustls::{
+    CipherSuite, ServerConfig,
+    crypto::{CryptoProvider, aws_lc_rs},
+    version,
+};
 use std::{
     fmt,
     sync::{Arc, PoisonError, RwLock},
@@ -73,7 +77,7 @@ impl fmt::Debug for TlsConfig {
 }
 
 fn build(settings: TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(provider());
     let versions: &[&rustls::SupportedProtocolVersion] = match settings.min_version {
         TlsVersion::Tls12 => &[&version::TLS13, &version::TLS12],
         TlsVersion::Tls13 => &[&version::TLS13],
@@ -90,12 +94,41 @@ fn build(settings: TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
     };
     let mut config = builder.with_cert_resolver(Arc::new(certificates));
     config.alpn_protocols = settings.alpn;
+    // As Go's server does where AES is in hardware. Clients without it, which Go would let choose, are few.
+    config.ignore_client_order = has_aes();
     // The records after a handshake are made in `records.rs`.
     config.enable_secret_extraction = true;
     config.ticketer = aws_lc_rs::Ticketer::new().map_err(TlsError::Settings)?;
     // One ticket is what Go's server sends; a client that resumes twice asks again.
     config.send_tls13_tickets = 1;
     Ok(Arc::new(config))
+}
+
+/// Cipher suites in the order that Go's server prefers them in where AES is in hardware: AES-128 is safe enough, and a
+/// third cheaper than AES-256.
+fn provider() -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites.sort_by_key(|suite| match suite.suite() {
+        CipherSuite::TLS13_AES_128_GCM_SHA256
+        | CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
+        | CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => 0,
+        CipherSuite::TLS13_AES_256_GCM_SHA384
+        | CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
+        | CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => 1,
+        _ => 2,
+    });
+    provider
+}
+
+/// Whether this machine has instructions for AES-GCM.
+fn has_aes() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return false;
 }
 
 /// Why a TLS configuration cannot be used.

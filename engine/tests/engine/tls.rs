@@ -3,8 +3,8 @@
 use crate::support::*;
 use ringbolt_engine::{EngineConfig, TlsCertificate, TlsConfig, TlsSettings, TlsVersion};
 use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion, crypto::aws_lc_rs,
-    sign::CertifiedKey, version,
+    CipherSuite, ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
+    crypto::aws_lc_rs, sign::CertifiedKey, version,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::{
@@ -162,6 +162,42 @@ fn both_versions_agree_on_protocols_and_pass_the_certificate_on() {
     check(&version::TLS13, &[b"h2"], Some(&ancient), TlsVersion::Tls13, Some(b"h2"));
     check(&version::TLS12, &[], Some(&ancient), TlsVersion::Tls12, None);
     assert_eq!(server.engine.stats().handshake_errors, 0);
+}
+
+#[test]
+fn where_aes_is_in_hardware_the_server_prefers_aes_128() {
+    #[cfg(target_arch = "x86_64")]
+    let has_aes = std::arch::is_x86_feature_detected!("aes");
+    #[cfg(target_arch = "aarch64")]
+    let has_aes = std::arch::is_aarch64_feature_detected!("aes");
+    let identity = Identity::new("localhost");
+    let server = serve_with(config(1), Some(Arc::new(TlsConfig::new(identity.settings()).unwrap())));
+    for (version, first, preferred) in [
+        (&version::TLS13, CipherSuite::TLS13_AES_256_GCM_SHA384, CipherSuite::TLS13_AES_128_GCM_SHA256),
+        (
+            &version::TLS12,
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        ),
+    ] {
+        let chosen = |suites: &[CipherSuite]| {
+            let mut provider = aws_lc_rs::default_provider();
+            provider.cipher_suites.retain(|suite| suites.contains(&suite.suite()));
+            provider.cipher_suites.sort_by_key(|suite| suites.iter().position(|of| *of == suite.suite()));
+            let mut roots = RootCertStore::empty();
+            roots.add(identity.chain[0].clone()).unwrap();
+            let config = ClientConfig::builder_with_provider(Arc::new(provider))
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+            let mut stream = dial(server.addr(), Arc::new(config));
+            assert_eq!(ask(&mut stream, "core\n"), "0\n");
+            stream.conn.negotiated_cipher_suite().unwrap().suite()
+        };
+        assert_eq!(chosen(&[first, preferred]), if has_aes { preferred } else { first });
+        assert_eq!(chosen(&[first]), first, "a client that has no other is served");
+    }
 }
 
 #[test]
