@@ -1,6 +1,6 @@
 //! The main server: every built-in resource, discovery and version on a generic server.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ringbolt_apiserver::{
     admission::Admission,
@@ -12,17 +12,12 @@ use ringbolt_apiserver::{
 };
 use ringbolt_controllers as controllers;
 use ringbolt_controlplane::{
-    admission::Pipeline,
-    bootstrap::{self, BootstrapObject},
-    registry::Registry,
+    admission::Pipeline, registry::Registry,
 };
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
-use crate::settings::Settings;
-
-/// How often the system namespaces are looked after, as kube-apiserver does it.
-const NAMESPACES_RESYNC: Duration = Duration::from_secs(60);
+use crate::{bootstrap, settings::Settings};
 
 /// Puts the main server in front of `delegate`. `root_ca` is the PEM of the authority its certificate is known by.
 pub fn server(
@@ -81,74 +76,10 @@ pub fn server(
         },
         move || size.size_bytes(),
     );
-    server
-        .add_post_start_hook("start-system-namespaces-controller", Box::new(system_namespaces))
-        .map_err(|e| e.to_string())?;
+    bootstrap::install(&mut server, settings).map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));
         server.add_post_start_hook("start-embedded-controllers", start).map_err(|e| e.to_string())?;
     }
     Ok(server)
-}
-
-/// Creates the system namespaces, and sees to it that they stay.
-fn system_namespaces(context: &HookContext) -> Result<(), String> {
-    create_bootstrap_objects(context)?;
-    let context = context.clone();
-    let keep = move || {
-        while !context.signals.shutdown_initiated.wait(NAMESPACES_RESYNC) {
-            if let Err(error) = create_bootstrap_objects(&context) {
-                tracing::warn!(%error, "system namespaces");
-            }
-        }
-    };
-    std::thread::Builder::new().name("namespaces".to_owned()).spawn(keep).map(drop).map_err(|e| e.to_string())
-}
-
-/// Creates what is missing of the objects that every cluster has.
-fn create_bootstrap_objects(context: &HookContext) -> Result<(), String> {
-    for object in bootstrap::objects() {
-        match context.loopback.request("POST", collection(object), object.json.as_bytes().into()) {
-            // 409: it is there already.
-            Some((200..=299 | 409, _)) => {}
-            Some((code, body)) => {
-                let body = String::from_utf8_lossy(&body);
-                return Err(format!("{} {}: {code}: {body}", object.resource, object.name));
-            }
-            None => return Err(format!("{} {}: no answer", object.resource, object.name)),
-        }
-    }
-    Ok(())
-}
-
-/// The path an object is created at.
-fn collection(object: &BootstrapObject) -> String {
-    let prefix = match object.group {
-        "" => format!("/api/{}", object.version),
-        group => format!("/apis/{group}/{}", object.version),
-    };
-    match object.namespace {
-        "" => format!("{prefix}/{}", object.resource),
-        namespace => format!("{prefix}/namespaces/{namespace}/{}", object.resource),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn collections() {
-        let object = BootstrapObject {
-            group: "",
-            version: "v1",
-            resource: "namespaces",
-            namespace: "",
-            name: "x",
-            json: "{}",
-        };
-        assert_eq!(collection(&object), "/api/v1/namespaces");
-        let object = BootstrapObject { group: "apps", resource: "deployments", namespace: "d", ..object };
-        assert_eq!(collection(&object), "/apis/apps/v1/namespaces/d/deployments");
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    ops::RangeInclusive,
     path::PathBuf,
     time::Duration,
 };
@@ -40,6 +41,10 @@ pub struct Settings {
     pub service_addresses: Vec<AddressRange>,
     /// `--service-node-port-range`
     pub node_ports: PortRange,
+    /// `--kubernetes-service-node-port`, 0 for none
+    pub kubernetes_node_port: u16,
+    /// `--endpoint-reconciler-type` other than `none`
+    pub reconcile_endpoints: bool,
     /// Tokens of service accounts.
     pub service_accounts: ServiceAccountSettings,
     /// Admission plugins.
@@ -146,6 +151,8 @@ impl Settings {
             advertised,
             service_addresses: service_addresses(flags, &mut errors),
             node_ports: PortRange { first, last },
+            kubernetes_node_port: kubernetes_node_port(flags, first..=last, &mut errors),
+            reconcile_endpoints: reconcile_endpoints(flags, &mut errors),
             service_accounts: ServiceAccountSettings::new(flags, &external, &mut errors),
             admission: admission::Config {
                 enabled: admission::Enabled::new(
@@ -208,6 +215,30 @@ fn port(flags: &Flags, name: &str, least: u16, errors: &mut Vec<String>) -> u16 
                 flags.int(name)
             ));
             0
+        }
+    }
+}
+
+/// The port of the service `kubernetes` on nodes.
+fn kubernetes_node_port(flags: &Flags, range: RangeInclusive<u16>, errors: &mut Vec<String>) -> u16 {
+    let name = "kubernetes-service-node-port";
+    match u16::try_from(flags.int(name)) {
+        Ok(port) if port == 0 || range.contains(&port) => port,
+        _ => {
+            errors.push(format!("--{name} {} must be within --service-node-port-range", flags.int(name)));
+            0
+        }
+    }
+}
+
+/// Whether the endpoints of the service `kubernetes` are this server's to write.
+fn reconcile_endpoints(flags: &Flags, errors: &mut Vec<String>) -> bool {
+    match flags.text("endpoint-reconciler-type") {
+        "none" => false,
+        "lease" | "master-count" => true,
+        other => {
+            errors.push(format!("--endpoint-reconciler-type {other:?} is none of lease, master-count, none"));
+            false
         }
     }
 }

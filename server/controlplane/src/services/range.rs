@@ -29,6 +29,11 @@ impl AddressRange {
         Some(AddressRange { first: network::masked(address, bits), bits })
     }
 
+    /// The first address that a service can have: that of the service `kubernetes`.
+    pub fn first_address(self) -> IpAddr {
+        self.at(0)
+    }
+
     /// Whether it is of IPv4 addresses.
     pub(super) fn is_ipv4(self) -> bool {
         self.first.is_ipv4()

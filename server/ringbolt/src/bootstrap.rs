@@ -1,0 +1,146 @@
+//! The objects that every cluster has: created at start, and seen to from then on.
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use ringbolt_apiserver::{
+    authentication::{UserInfo, user},
+    server::{
+        GenericApiServer,
+        hooks::{DuplicateHook, HookContext},
+    },
+    serving::loopback::{Call, USER},
+};
+use ringbolt_controlplane::bootstrap::{self, BootstrapObject};
+use ringbolt_machinery::time::Moment;
+
+use crate::settings::Settings;
+
+/// How often the objects are looked after, as kube-apiserver does it with the namespaces.
+const RESYNC: Duration = Duration::from_secs(60);
+/// For how long an object that cannot be created yet is tried: its namespace is made meanwhile.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(5);
+/// Who owns the objects.
+const MANAGED: &str = "?fieldManager=kube-apiserver";
+/// Who owns the status of the default ServiceCIDR.
+const CIDR_CONTROLLER: &str = "kubernetes-service-cidr-controller";
+
+/// Adds the hooks that make the objects, each by its name in kube-apiserver.
+pub fn install(server: &mut GenericApiServer, settings: &Settings) -> Result<(), DuplicateHook> {
+    let port = settings.advertised.port();
+    let address = settings.service_addresses.first().map(|range| range.first_address());
+    let service = address.map(|ip| bootstrap::kubernetes_service(ip, port, settings.kubernetes_node_port));
+    let endpoints = match settings.advertised.ip() {
+        // Nobody else would find the server there, and endpoints may not have such addresses.
+        ip if ip.is_loopback() || !settings.reconcile_endpoints => Vec::new(),
+        ip => bootstrap::kubernetes_endpoints(ip, port).to_vec(),
+    };
+    let ranges: Vec<String> = settings.service_addresses.iter().map(ToString::to_string).collect();
+    let cidr = bootstrap::service_cidr(&ranges);
+    keep(server, "start-system-namespaces-controller", |context| {
+        bootstrap::SYSTEM_NAMESPACES.iter().try_for_each(|object| ensure(context, object))
+    })?;
+    server.add_post_start_hook(
+        "scheduling/bootstrap-system-priority-classes",
+        Box::new(|context| {
+            bootstrap::SYSTEM_PRIORITY_CLASSES.iter().try_for_each(|object| ensure(context, object))
+        }),
+    )?;
+    keep(server, "bootstrap-controller", move |context| {
+        service.iter().try_for_each(|object| ensure(context, object))?;
+        endpoints.iter().try_for_each(|object| renew(context, object))
+    })?;
+    keep(server, "start-kubernetes-service-cidr-controller", move |context| {
+        ensure(context, &cidr)?;
+        mark_ready(context, &cidr, &ranges)
+    })
+}
+
+/// Runs `work` in a hook, and again from time to time.
+fn keep(
+    server: &mut GenericApiServer,
+    name: &'static str,
+    work: impl Fn(&HookContext) -> Result<(), String> + Send + 'static,
+) -> Result<(), DuplicateHook> {
+    let hook = move |context: &HookContext| {
+        work(context)?;
+        let context = context.clone();
+        let again = move || {
+            while !context.signals.shutdown_initiated.wait(RESYNC) {
+                if let Err(error) = work(&context) {
+                    tracing::warn!(%error, name);
+                }
+            }
+        };
+        let thread = name.trim_start_matches("start-").chars().take(15).collect();
+        thread::Builder::new().name(thread).spawn(again).map(drop).map_err(|e| e.to_string())
+    };
+    server.add_post_start_hook(name, Box::new(hook))
+}
+
+/// An answer that is no good.
+fn unexpected(object: &BootstrapObject, answer: Option<(u16, Vec<u8>)>) -> String {
+    let (resource, name) = (object.resource, object.name);
+    match answer {
+        Some((code, body)) => format!("{resource} {name}: {code}: {}", String::from_utf8_lossy(&body)),
+        None => format!("{resource} {name}: no answer"),
+    }
+}
+
+/// Creates an object that is not there.
+fn ensure(context: &HookContext, object: &BootstrapObject) -> Result<(), String> {
+    let begun = Instant::now();
+    loop {
+        if let Some((200, _)) = context.loopback.request("GET", object.path(), Bytes::new()) {
+            return Ok(());
+        }
+        let body = Bytes::copy_from_slice(object.json.as_bytes());
+        match context.loopback.request("POST", format!("{}{MANAGED}", object.collection()), body) {
+            Some((200..=299 | 409, _)) => return Ok(()),
+            // Its namespace is on its way.
+            Some((404, _)) if !object.namespace.is_empty() && begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            other => return Err(unexpected(object, other)),
+        }
+    }
+}
+
+/// Creates an object, or brings it up to date where the server has moved.
+fn renew(context: &HookContext, object: &BootstrapObject) -> Result<(), String> {
+    ensure(context, object)?;
+    // Without its own metadata, so that the same state is written again as long as nobody changed it: then nothing is
+    // stored.
+    let body = Bytes::copy_from_slice(object.json.as_bytes());
+    match context.loopback.request("PUT", format!("{}{MANAGED}", object.path()), body) {
+        Some((200..=299, _)) => Ok(()),
+        other => Err(unexpected(object, other)),
+    }
+}
+
+/// Says in the status of the ranges that they may be used, where nothing is said and they are those of this server.
+fn mark_ready(context: &HookContext, object: &BootstrapObject, ranges: &[String]) -> Result<(), String> {
+    let answer = context.loopback.request("GET", object.path(), Bytes::new());
+    let Some((200, body)) = answer else { return Err(unexpected(object, answer)) };
+    let text = String::from_utf8_lossy(&body);
+    let quoted: Vec<_> = ranges.iter().map(|range| format!("{range:?}")).collect();
+    if text.contains(r#""type":"Ready""#) || !text.contains(&format!(r#""cidrs":[{}]"#, quoted.join(","))) {
+        return Ok(());
+    }
+    let now = Moment::now().to_time();
+    let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
+    let call = Call {
+        method: "PATCH",
+        target: format!("{}/status?fieldManager={CIDR_CONTROLLER}&force=true", object.path()),
+        content_type: "application/apply-patch+yaml",
+        body: bootstrap::service_cidr_ready(&now).into(),
+        user: Arc::new(UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() }),
+    };
+    match context.loopback.call_all(vec![call]).pop().flatten() {
+        Some((200..=299, _)) => Ok(()),
+        other => Err(unexpected(object, other)),
+    }
+}
