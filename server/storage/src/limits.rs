@@ -44,9 +44,9 @@ pub const QUOTA_BYTES: u64 = 8 * 1024 * MIB as u64;
 /// Age of the events kept for watches and exact lists: Kubernetes' `--etcd-compaction-interval`.
 pub const HISTORY_AGE: Duration = Duration::from_secs(300);
 /// What only the history holds, as a part of the bytes of all live objects: a store of twice the size has twice the
-/// writers, and watches that come back want to find the same time in it. Half, so that a full round of writes to
+/// writers, and watches that come back want to find the same time in it. A third, so that a full round of writes to
 /// every object does not double the memory.
-pub const HISTORY_SHARE: u64 = 2;
+pub const HISTORY_SHARE: u64 = 3;
 /// The least and the most of that. The least is 4,000 replaced pods of 4 KiB, in a store of any size.
 pub const HISTORY_BYTES: RangeInclusive<usize> = 16 * MIB..=256 * MIB;
 /// Second encodings of objects (protobuf) that are kept, all objects together; more and some are given up. What is

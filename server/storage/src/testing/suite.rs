@@ -348,12 +348,12 @@ pub(crate) fn history_grows_with_what_is_alive(backend: &dyn Backend) {
     };
     let few = most(&*store);
     assert!((50_000..=101_500).contains(&few), "{few}");
-    for n in 0..600 {
+    for n in 0..900 {
         create(&*store, PODS, &format!("a/{n}"), &"z".repeat(1000));
     }
     let many = most(&*store);
-    let live = 600 * 1_200;
-    assert!((few + 100_000..=live / 2 + 1_500).contains(&many), "{many}");
+    let live = 900 * 1_200;
+    assert!((few + 100_000..=live / 3 + 1_500).contains(&many), "{many}");
 }
 
 pub(crate) fn history_is_bounded_by_age(backend: &dyn Backend) {
