@@ -35,6 +35,8 @@ pub struct Registry {
     pub stored_names: Vec<String>,
     /// The index of services.
     pub services: ResourceId,
+    /// The index of the objects that stand for addresses of services.
+    pub ip_addresses: ResourceId,
     /// Who hands out addresses and ports of services; it waits for [`ServiceAllocator::start`].
     pub allocator: &'static ServiceAllocator,
     /// The index of namespaces.
@@ -78,6 +80,7 @@ pub fn build(schema: &'static Schema) -> Registry {
         virtuals: Vec::new(),
         stored_names: Vec::new(),
         services: ResourceId(0),
+        ip_addresses: ResourceId(0),
         allocator: Box::leak(Box::default()),
         namespaces: ResourceId(0),
     };
@@ -116,6 +119,7 @@ pub fn build(schema: &'static Schema) -> Registry {
         }
     }
     registry.services = registry.store("services");
+    registry.ip_addresses = registry.store("ipaddresses.networking.k8s.io");
     registry.namespaces = registry.store("namespaces");
     registry
 }

@@ -15,7 +15,10 @@ use ringbolt_apiserver::{
     },
     serving::loopback::{Call, USER},
 };
-use ringbolt_controlplane::bootstrap::{self, BootstrapObject};
+use ringbolt_controlplane::{
+    bootstrap::{self, BootstrapObject},
+    services::repair::Repair,
+};
 use ringbolt_machinery::time::Moment;
 
 use crate::settings::Settings;
@@ -31,7 +34,11 @@ const MANAGED: &str = "?fieldManager=kube-apiserver";
 const CIDR_CONTROLLER: &str = "kubernetes-service-cidr-controller";
 
 /// Adds the hooks that make the objects, each by its name in kube-apiserver.
-pub fn install(server: &mut GenericApiServer, settings: &Settings) -> Result<(), DuplicateHook> {
+pub fn install(
+    server: &mut GenericApiServer,
+    settings: &Settings,
+    repair: Repair,
+) -> Result<(), DuplicateHook> {
     let port = settings.advertised.port();
     let address = settings.service_addresses.first().map(|range| range.first_address());
     let service = address.map(|ip| bootstrap::kubernetes_service(ip, port, settings.kubernetes_node_port));
@@ -45,6 +52,10 @@ pub fn install(server: &mut GenericApiServer, settings: &Settings) -> Result<(),
     keep(server, "start-system-namespaces-controller", |context| {
         bootstrap::SYSTEM_NAMESPACES.iter().try_for_each(|object| ensure(context, object))
     })?;
+    server.add_post_start_hook(
+        "start-service-ip-repair-controllers",
+        Box::new(move |context| repair.start(context)),
+    )?;
     server.add_post_start_hook(
         "scheduling/bootstrap-system-priority-classes",
         Box::new(|context| {
@@ -103,7 +114,9 @@ fn ensure(context: &HookContext, object: &BootstrapObject) -> Result<(), String>
         match context.loopback.request("POST", format!("{}{MANAGED}", object.collection()), body) {
             Some((200..=299 | 409, _)) => return Ok(()),
             // Its namespace is on its way.
-            Some((404, _)) if !object.namespace.is_empty() && begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            Some((404, _)) if !object.namespace.is_empty() && begun.elapsed() < PATIENCE => {
+                thread::sleep(PAUSE)
+            }
             other => return Err(unexpected(object, other)),
         }
     }

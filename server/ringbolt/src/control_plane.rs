@@ -11,9 +11,7 @@ use ringbolt_apiserver::{
     version,
 };
 use ringbolt_controllers as controllers;
-use ringbolt_controlplane::{
-    admission::Pipeline, registry::Registry,
-};
+use ringbolt_controlplane::{admission::Pipeline, registry::Registry, services::repair::Repair};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
@@ -33,11 +31,13 @@ pub fn server(
     registry.allocator.start(
         server.storage().clone(),
         registry.services,
+        registry.ip_addresses,
         settings.service_addresses.clone(),
         settings.node_ports,
     );
     let wanted = controllers::Config::new(settings.controllers, &registry, root_ca);
     let admission: Arc<dyn Admission> = Arc::new(Pipeline::new(schema, &registry, settings.admission));
+    let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals
@@ -76,7 +76,7 @@ pub fn server(
         },
         move || size.size_bytes(),
     );
-    bootstrap::install(&mut server, settings).map_err(|e| e.to_string())?;
+    bootstrap::install(&mut server, settings, repair).map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));
         server.add_post_start_hook("start-embedded-controllers", start).map_err(|e| e.to_string())?;

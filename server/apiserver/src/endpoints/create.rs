@@ -119,6 +119,13 @@ impl Create {
                     return Ok(update::dry_run_json(&prepared.write, None));
                 }
             } else {
+                // Nothing is charged for what is there already.
+                let key = Key::new(&self.namespace, &prepared.name).filter(|_| !prepared.charges.is_empty());
+                let taken = key.and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
+                if taken.is_some() && !prepared.generated {
+                    let (group, resource) = (self.store.status_group(), self.store.resource());
+                    return Err(Status::already_exists(group, resource, &prepared.name));
+                }
                 if !write::charge(&self.store, &self.core, &self.namespace, &prepared.name, prepared.charges)
                     .await?
                 {

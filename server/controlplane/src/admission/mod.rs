@@ -17,9 +17,10 @@ mod tolerations;
 use bumpalo::Bump;
 use ringbolt_apiserver::admission::{Admission, Attributes};
 use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
+use ringbolt_storage::api::Write;
 
 use self::objects::Objects;
-use crate::registry::Registry;
+use crate::{registry::Registry, services::ServiceAddresses};
 
 macro_rules! plugins {
     ($($name:ident $on:literal,)*) => {
@@ -113,12 +114,17 @@ pub struct Config {
 pub struct Pipeline {
     config: Config,
     objects: Objects,
+    addresses: ServiceAddresses,
 }
 
 impl Pipeline {
     /// The plugins of a server with these resources.
     pub fn new(schema: &'static Schema, registry: &Registry, config: Config) -> Self {
-        Pipeline { config, objects: Objects::new(schema, registry) }
+        Pipeline {
+            config,
+            objects: Objects::new(schema, registry),
+            addresses: ServiceAddresses::new(schema, registry),
+        }
     }
 }
 
@@ -187,6 +193,16 @@ impl Admission for Pipeline {
             runtime_class::validate(objects, attributes, arena, object)?;
         }
         Ok(())
+    }
+
+    fn charge(
+        &self,
+        attributes: &Attributes<'_>,
+        _: &Bump,
+        object: &Value<'_>,
+        old: Option<&Value<'_>>,
+    ) -> Result<Vec<Write>, Status> {
+        Ok(self.addresses.charges(attributes, object, old))
     }
 
     fn may_pass_soon(&self, refusal: &Status) -> bool {

@@ -17,7 +17,10 @@ use ringbolt_storage::{
     storage::Storage,
 };
 
-use super::range::{AddressRange, PortRange};
+use super::{
+    addresses,
+    range::{AddressRange, PortRange},
+};
 use crate::{network, tree::Members};
 
 /// How long something stays set aside for a write: longer than any write takes.
@@ -33,6 +36,7 @@ pub(super) enum Good {
 pub(super) struct Account {
     storage: Arc<dyn Storage>,
     services: ResourceId,
+    ip_addresses: ResourceId,
     pub(super) addresses: Vec<AddressRange>,
     pub(super) ports: PortRange,
     /// The revision up to which the store's events are in here; `None` before the first look.
@@ -48,12 +52,14 @@ impl Account {
     pub(super) fn new(
         storage: Arc<dyn Storage>,
         services: ResourceId,
+        ip_addresses: ResourceId,
         addresses: Vec<AddressRange>,
         ports: PortRange,
     ) -> Self {
         Account {
             storage,
             services,
+            ip_addresses,
             addresses,
             ports,
             seen: None,
@@ -120,6 +126,15 @@ impl Account {
     pub(super) fn is_taken(&self, good: Good, key: &str) -> bool {
         self.holders.get(&good).is_some_and(|holder| &**holder != key)
             || self.aside.get(&good).is_some_and(|(holder, _)| &**holder != key)
+            || self.is_reserved(good)
+    }
+
+    /// Whether an address is something else's than a service's, by an IPAddress object that somebody made. Those of
+    /// services follow the services, which are known here.
+    fn is_reserved(&self, good: Good) -> bool {
+        let Good::Address(address) = good else { return false };
+        let object = self.storage.get(self.ip_addresses, &address.to_string());
+        object.is_some_and(|object| addresses::parent(&object).is_none())
     }
 
     /// Sets something aside for the service of a key.

@@ -5,8 +5,10 @@
 //! the time a write can take.
 
 mod account;
+mod addresses;
 mod complete;
 mod range;
+pub mod repair;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +23,8 @@ use ringbolt_storage::{object::ResourceId, storage::Storage};
 
 use self::{account::Account, complete::Completion};
 
-pub(crate) use self::range::random;
 pub use self::range::{AddressRange, PortRange};
+pub(crate) use self::{addresses::ServiceAddresses, range::random};
 
 /// Hands out addresses and node ports. Does nothing until [`ServiceAllocator::start`].
 #[derive(Default)]
@@ -32,15 +34,16 @@ pub struct ServiceAllocator {
 
 impl ServiceAllocator {
     /// Begins to hand out addresses of the ranges, one a family, the first that of services that ask for none;
-    /// and ports. `services` is the resource that services are stored as.
+    /// and ports. `services` is the resource that services are stored as, `ip_addresses` that of their addresses.
     pub fn start(
         &self,
         storage: Arc<dyn Storage>,
         services: ResourceId,
+        ip_addresses: ResourceId,
         addresses: Vec<AddressRange>,
         ports: PortRange,
     ) {
-        *self.lock() = Some(Account::new(storage, services, addresses, ports));
+        *self.lock() = Some(Account::new(storage, services, ip_addresses, addresses, ports));
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Account>> {

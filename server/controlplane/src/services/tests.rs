@@ -11,6 +11,7 @@ use ringbolt_storage::{
 use super::*;
 
 const SERVICES: ResourceId = ResourceId(0);
+const IP_ADDRESSES: ResourceId = ResourceId(1);
 const SELECTS: &str = r#"{"selector":{"a":"b"}}"#;
 
 struct NoAttributes;
@@ -22,14 +23,15 @@ impl Inspect for NoAttributes {
 }
 
 fn store() -> Arc<dyn Storage> {
-    let options = EmbeddedOptions::new(vec!["services".into()], None, Arc::new(NoAttributes));
+    let options =
+        EmbeddedOptions::new(vec!["services".into(), "ipaddresses".into()], None, Arc::new(NoAttributes));
     Embedded::open(options, Box::new(MemoryDisk::default())).unwrap()
 }
 
 fn allocator(store: &Arc<dyn Storage>, ranges: &[&str]) -> ServiceAllocator {
     let allocator = ServiceAllocator::default();
     let ranges = ranges.iter().map(|r| AddressRange::parse(r).unwrap()).collect();
-    allocator.start(store.clone(), SERVICES, ranges, PortRange { first: 30000, last: 30003 });
+    allocator.start(store.clone(), SERVICES, IP_ADDRESSES, ranges, PortRange { first: 30000, last: 30003 });
     allocator
 }
 
