@@ -19,3 +19,4 @@ pub mod services;
 mod strategy;
 mod tree;
 mod validation;
+mod warnings;

@@ -11,7 +11,7 @@ use super::{
     answer::{self, Answer},
     body::Body,
     managed_fields::{Owners, Tracker},
-    metadata,
+    metadata, owner_references,
     resource::{Key, ResourceStore},
     update, write,
 };
@@ -42,6 +42,8 @@ pub(crate) struct Prepared {
     pub(crate) write: Write,
     pub(crate) name: String,
     pub(crate) generated: bool,
+    /// The version that the client named: a dry run hands it back.
+    pub(crate) version: String,
     /// What must be stored before.
     pub(crate) charges: Vec<Write>,
 }
@@ -100,6 +102,7 @@ impl Create {
             let prepared = self.core.with_arena(|arena| {
                 let mut object = self.body.decode(&self.store, arena)?;
                 warnings.append(&mut self.body.warnings.borrow_mut());
+                owner_references::deduplicate(arena, &mut object, false, warnings);
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
                 owners.track(arena, &mut object, |object| self.tracker.created(arena, &self.store, object));
                 prepare(&self.store, &self.core, context, arena, &mut object, warnings)
@@ -116,7 +119,7 @@ impl Create {
                 let taken = Key::new(&self.namespace, &prepared.name)
                     .and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
                 if taken.is_none() {
-                    return Ok(update::dry_run_json(&prepared.write, None));
+                    return Ok(update::dry_run_json(&prepared.write, None, &prepared.version));
                 }
             } else {
                 // Nothing is charged for what is there already.
@@ -169,7 +172,9 @@ pub(crate) fn prepare<'a>(
     let generated =
         metadata::text(object, "name").is_empty() && !metadata::text(object, "generateName").is_empty();
     check_namespace(store, core, namespace, metadata::text(object, "name"))?;
-    if metadata::text(object, "resourceVersion").parse::<u64>().is_ok_and(|v| v != 0) {
+    let version = metadata::text(object, "resourceVersion").to_owned();
+    // It is the store that refuses a version, and a dry run does not get that far.
+    if !dry_run && version.parse::<u64>().is_ok_and(|v| v != 0) {
         return Err(Status::unknown_error("resourceVersion should not be set on objects to be created"));
     }
     metadata::before_create(core, arena, store, object);
@@ -193,6 +198,7 @@ pub(crate) fn prepare<'a>(
         store.admission.admit(&attributes(if generated { &prefix } else { &name }), arena, object, None);
     warnings.append(&mut warned.borrow_mut());
     admitted?;
+    owner_references::deduplicate(arena, object, true, warnings);
     let attributes = attributes(&name);
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
@@ -213,7 +219,7 @@ pub(crate) fn prepare<'a>(
     let charges = charges?;
     let encoded = write::encode(store, object);
     let write = write::put(store, object, encoded, Precondition::Absent);
-    Ok(Prepared { write, name, generated, charges })
+    Ok(Prepared { write, name, generated, version, charges })
 }
 
 /// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of

@@ -25,6 +25,7 @@ mod list_protobuf;
 pub(crate) mod managed_fields;
 mod metadata;
 pub(crate) mod not_stored;
+mod owner_references;
 mod patch;
 mod pod_condition;
 mod render;

@@ -119,6 +119,19 @@ impl Change for Patch {
             (patch, found) = self.apply_plain(arena, bytes, &mut target)?;
             decoded = match kind_error(store, &target) {
                 Some(why) => Err(why),
+                None if lacks_version(&target) => {
+                    let unknown = unknown_internally(&target);
+                    let strict = self.validation == FieldValidation::Strict && !unknown.is_empty();
+                    let why = format!("strict decoding error: {}", unknown.join(", "));
+                    if self.validation == FieldValidation::Warn {
+                        warnings.extend(unknown);
+                    }
+                    if !strict {
+                        // Nothing is left of the object, its name included.
+                        check_name(&self.name, &Value::Null)?;
+                    }
+                    Err(why)
+                }
                 None => json::retype(arena, schema, ty, &target, mode).map_err(|e| e.to_string()),
             };
         }
@@ -260,6 +273,23 @@ fn kind_error(store: &ResourceStore, target: &Value<'_>) -> Option<String> {
         ));
     }
     Some(body::unknown_conversion((version, kind), (store.group(), store.kind())))
+}
+
+/// Whether an outcome says no version.
+fn lacks_version(target: &Value<'_>) -> bool {
+    target.str_at(&["apiVersion"]).unwrap_or("").is_empty()
+}
+
+/// Without a version an outcome is read as the form that the real server keeps in memory, whose members have other
+/// names: what it says of each member of the object.
+fn unknown_internally(target: &Value<'_>) -> Vec<String> {
+    let members = target.as_map().into_iter().flat_map(|map| map.iter().map(|(key, _)| key));
+    let mut unknown: Vec<_> = members
+        .filter(|key| !matches!(*key, "kind" | "apiVersion"))
+        .map(|key| format!("unknown field \"{key}\""))
+        .collect();
+    unknown.sort();
+    unknown
 }
 
 /// 422: the outcome is none of its kind. `shown` is the patch, or its outcome, as the real server shows it.

@@ -16,7 +16,7 @@ use super::{
     body::Body,
     create,
     managed_fields::{self, Owners, Tracker},
-    metadata,
+    metadata, owner_references,
     resource::{Key, ResourceStore},
     write,
 };
@@ -98,6 +98,7 @@ impl Change for Put {
     ) -> Result<Value<'a>, Status> {
         let mut object = self.body.decode(&self.store, arena)?;
         warnings.append(&mut self.body.warnings.borrow_mut());
+        owner_references::deduplicate(arena, &mut object, false, warnings);
         metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
         check_name(&self.name, &object)?;
         Ok(object)
@@ -196,7 +197,7 @@ impl<C: Change> Update<C> {
             };
             let code = if created { 201 } else { 200 };
             if self.dry_run {
-                let json = removed.unwrap_or_else(|| dry_run_json(&write, old.as_deref()));
+                let json = removed.unwrap_or_else(|| dry_run_json(&write, old.as_deref(), ""));
                 return Ok((code, json));
             }
             if !write::charge(&self.store, &self.core, &self.namespace, &self.name, charges).await? {
@@ -279,6 +280,7 @@ impl<C: Change> Update<C> {
         let admitted = store.admission.admit(&attributes, arena, &mut object, Some(&old));
         warnings.append(&mut warned.borrow_mut());
         admitted?;
+        owner_references::deduplicate(arena, &mut object, true, warnings);
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
@@ -346,20 +348,27 @@ impl<C: Change> Update<C> {
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {}{path}, ResourceVersion: 0, AdditionalErrorMsg: \
              Precondition failed: UID in precondition: {given}, UID in object meta: {stored}",
-            store.storage_path
+            // A dry run looks a layer above the one that puts the prefix in front.
+            if self.dry_run {
+                store.storage_path.trim_start_matches("/registry")
+            } else {
+                &store.storage_path
+            }
         );
         Status::conflict(store.status_group(), store.resource(), &self.name, &why)
     }
 }
 
-/// What a dry run answers: the object as it would be stored, with the version that is stored now.
-pub(crate) fn dry_run_json(write: &Write, old: Option<&Object>) -> Bytes {
+/// What a dry run answers: the object as it would be stored, with the version that is stored now, or that a new one
+/// came with.
+pub(crate) fn dry_run_json(write: &Write, old: Option<&Object>, given: &str) -> Bytes {
     use ringbolt_storage::api::Action;
     let (Action::Put { object, .. } | Action::Delete { last: Some(object) }) = &write.action else {
         return old.map(|o| o.json.clone()).unwrap_or_default();
     };
     match old {
         Some(old) => write::with_version(object, old.revision),
-        None => object.json.clone(),
+        None if given.is_empty() => object.json.clone(),
+        None => write::with_version_text(object, given),
     }
 }

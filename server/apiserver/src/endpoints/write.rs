@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use ringbolt_machinery::{
+    field::write_json_string,
     json,
     status::{Cause, Details, Status},
     value::Value,
@@ -113,6 +114,14 @@ pub(crate) fn namespace_terminating(store: &ResourceStore, namespace: &str, name
 pub(crate) fn with_version(object: &EncodedObject, revision: u64) -> Bytes {
     let (head, tail) = object.json.split_at(object.splice as usize);
     spliced(head, revision, tail)
+}
+
+/// The JSON of an object with the text a client gave for its version.
+pub(crate) fn with_version_text(object: &EncodedObject, version: &str) -> Bytes {
+    let (head, tail) = object.json.split_at(object.splice as usize);
+    let mut text = String::from("\"resourceVersion\":");
+    write_json_string(version, &mut text);
+    Bytes::from([head, text.as_bytes(), b",", tail].concat())
 }
 
 /// A stored object's JSON with another version in it.

@@ -7,7 +7,7 @@ use ringbolt_machinery::{validation::names, value::Value};
 use super::{Rules, common, pod, rules::Generation};
 use crate::{
     tree::{root, same},
-    validation,
+    validation, warnings,
 };
 
 /// Where `apps/v1` keeps what older versions had as `spec.templateGeneration`.
@@ -43,6 +43,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             prepare_for_create: Some(prepare_daemon_set),
             prepare_for_update: Some(prepare_daemon_set_update),
             annotation_of_field: Some(TEMPLATE_GENERATION),
+            warnings: Some(warnings::daemon_set),
             validate: Some(validation::workload::validate_daemon_set),
             validate_update: Some(validation::workload::validate_daemon_set_update),
             ..WORKLOAD
@@ -50,17 +51,20 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         "deployments" => Rules {
             generation: Generation::WithAnnotations,
             prepare_for_update: Some(prepare_deployment_update),
+            warnings: Some(warnings::deployment),
             validate: Some(validation::workload::validate_deployment),
             validate_update: Some(validation::workload::validate_deployment_update),
             ..WORKLOAD
         },
         "replicasets" => Rules {
+            warnings: Some(warnings::replica_set),
             validate: Some(validation::workload::validate_replica_set),
             validate_update: Some(validation::workload::validate_replica_set_update),
             ..WORKLOAD
         },
         "statefulsets" => Rules {
             name: names::name_is_dns_label,
+            warnings: Some(warnings::stateful_set),
             validate: Some(validation::workload::validate_stateful_set),
             validate_update: Some(validation::workload::validate_stateful_set_update),
             ..WORKLOAD

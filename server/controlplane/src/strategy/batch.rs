@@ -7,7 +7,7 @@ use ringbolt_machinery::value::Value;
 use super::{Rules, apps, pod, selectable::JOB};
 use crate::{
     tree::{Members, root},
-    validation,
+    validation, warnings,
 };
 
 const JOB_NAME: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
@@ -22,6 +22,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             selectable: &JOB,
             prepare_for_create: Some(prepare_job),
             prepare_for_update: Some(apps::prepare_update),
+            warnings: Some(warnings::job),
             validate: Some(validation::batch::validate_job),
             validate_update: Some(validation::batch::validate_job_update),
             ..Rules::SPEC_AND_STATUS
@@ -34,6 +35,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
                     pod::prepare_template_update(arena, object, old, CRON_TEMPLATE);
                 }
             }),
+            warnings: Some(warnings::cron_job),
             validate: Some(validation::batch::validate_cron_job),
             validate_update: Some(validation::batch::validate_cron_job_update),
             ..Rules::SPEC_AND_STATUS

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     clock,
     tree::{Members, map, root},
-    validation,
+    validation, warnings,
 };
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
@@ -51,12 +51,14 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             validate: Some(validation::node::validate),
             validate_update: Some(validation::node::validate_update),
             warnings: Some(validation::node::warnings),
+            status_warnings: Some(validation::node::warnings),
             ..Rules::BASE
         },
         "persistentvolumeclaims" => Rules {
             returns_deleted: true,
             prepare_for_create: Some(prepare_claim),
             prepare_for_update: Some(prepare_claim_update),
+            warnings: Some(warnings::claim),
             validate: Some(validation::persistent_volume_claim::validate),
             validate_update: Some(validation::persistent_volume_claim::validate_update),
             ..Rules::STATUS
@@ -65,6 +67,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             returns_deleted: true,
             prepare_for_create: Some(prepare_volume),
             prepare_for_update: Some(prepare_volume_update),
+            warnings: Some(warnings::volume),
             validate: Some(validation::persistent_volume::validate),
             validate_update: Some(validation::persistent_volume::validate_update),
             ..Rules::STATUS
@@ -77,6 +80,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             prepare_for_update: Some(|arena, _, object, old| {
                 pod::prepare_template_update(arena, object, old, &["template"]);
             }),
+            warnings: Some(warnings::pod_template),
             validate: Some(validation::workload::validate_pod_template),
             validate_update: Some(|_, object, _, errors| {
                 validation::workload::validate_pod_template(object, errors);
@@ -90,12 +94,14 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
                 pod::prepare_template(arena, object, &["spec", "template"])
             }),
             prepare_for_update: Some(prepare_controller_update),
+            warnings: Some(warnings::replication_controller),
             validate: Some(validation::workload::validate_replication_controller),
             validate_update: Some(validation::workload::validate_replication_controller_update),
             ..Rules::SPEC_AND_STATUS
         },
         "resourcequotas" => Rules {
             returns_deleted: true,
+            warnings: Some(warnings::quota),
             validate: Some(validation::quota::validate),
             validate_update: Some(validation::quota::validate_update),
             ..Rules::STATUS

@@ -7,7 +7,7 @@ use ringbolt_machinery::value::Value;
 use super::{Rules, rules::Generation};
 use crate::{
     tree::{Members, root, same},
-    validation,
+    validation, warnings,
 };
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
@@ -15,6 +15,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         generation: Generation::StartsOnly,
         prepare_for_create: Some(drop_topology),
         prepare_for_update: Some(prepare_update),
+        warnings: Some(warnings::endpoint_slice),
         validate: Some(validation::endpoint_slice::validate),
         validate_update: Some(validation::endpoint_slice::validate_update),
         ..Rules::BASE

@@ -1,11 +1,13 @@
 //! The networking group.
 
 use super::{Rules, rules::StatusMetadata};
-use crate::validation;
+use crate::{validation, warnings};
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
         "ingresses" => Rules {
+            warnings: Some(warnings::ingress),
+            status_warnings: Some(warnings::ingress_status),
             validate: Some(validation::ingress::validate),
             validate_update: Some(validation::ingress::validate_update),
             ..Rules::SPEC_AND_STATUS

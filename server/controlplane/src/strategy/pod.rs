@@ -36,7 +36,8 @@ pub(super) fn rules() -> Rules {
         grace: Some(grace),
         validate: Some(validation::pod::validate),
         validate_update: Some(validation::pod::validate_update),
-        warnings: Some(validation::pod::warnings),
+        warnings: Some(crate::warnings::pod),
+        status_warnings: Some(crate::warnings::pod_status),
         ..Rules::STATUS
     }
 }

@@ -54,9 +54,13 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             validate_update: Some(validation::resource::validate_template_update),
             ..Rules::BASE
         },
-        "resourceslices" => {
-            Rules { returns_deleted: true, selectable: &RESOURCE_SLICE, disabled: SLICE, ..Rules::SPEC }
-        }
+        "resourceslices" => Rules {
+            returns_deleted: true,
+            selectable: &RESOURCE_SLICE,
+            disabled: SLICE,
+            warnings: Some(crate::warnings::resource_slice),
+            ..Rules::SPEC
+        },
         "devicetaintrules" => Rules {
             unconditional_update: false,
             status_metadata: StatusMetadata::Reset,

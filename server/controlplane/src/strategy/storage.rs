@@ -4,7 +4,7 @@ use super::{
     Rules,
     rules::{Generation, StatusMetadata},
 };
-use crate::validation;
+use crate::{validation, warnings};
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
@@ -12,6 +12,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             unconditional_update: false,
             returns_deleted: true,
             generation: Generation::CountedOnly,
+            warnings: Some(warnings::driver),
             validate: Some(validation::storage::validate_driver),
             validate_update: Some(validation::storage::validate_driver_update),
             ..Rules::BASE
@@ -26,12 +27,14 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         },
         "csistoragecapacities" => Rules {
             unconditional_update: false,
+            warnings: Some(warnings::capacity),
             validate: Some(validation::storage::validate_capacity),
             validate_update: Some(validation::storage::validate_capacity_update),
             ..Rules::BASE
         },
         "storageclasses" => Rules {
             returns_deleted: true,
+            warnings: Some(warnings::storage_class),
             validate: Some(validation::storage::validate_class),
             validate_update: Some(validation::storage::validate_class_update),
             ..Rules::BASE

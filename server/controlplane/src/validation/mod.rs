@@ -2,6 +2,7 @@
 //! is exact: what it refuses, kube-apiserver refuses.
 
 pub(crate) mod address;
+pub(crate) mod admissionregistration;
 pub(crate) mod annotations;
 pub(crate) mod autoscaling;
 pub(crate) mod batch;

@@ -221,14 +221,3 @@ fn only_for_pods(spec: &Map<'_>, errors: &mut Errors) {
         }
     }
 }
-
-pub(crate) fn warnings(object: &Value<'_>, old: Option<&Value<'_>>, warnings: &mut Vec<String>) {
-    if old.is_some() {
-        return;
-    }
-    with_map(object, "spec", |spec| {
-        if spec.int("terminationGracePeriodSeconds").is_some_and(|s| s < 0) {
-            warnings.push("spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1".to_owned());
-        }
-    });
-}

@@ -1,0 +1,144 @@
+//! Containers: annotations for them, resources, variables, ports.
+
+use std::collections::{HashMap, HashSet};
+
+use ringbolt_machinery::{
+    field::{child, index, quote},
+    value::Map,
+};
+
+use super::fractional_bytes;
+use crate::{
+    tree::Members,
+    validation::{maps, windows},
+};
+
+const SECCOMP: &str = "container.seccomp.security.alpha.kubernetes.io/";
+const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+
+/// What a profile of AppArmor is in its field, said by its annotation: type and profile.
+fn app_armor(annotation: &str) -> Option<(&str, &str)> {
+    match annotation {
+        "unconfined" => Some(("Unconfined", "")),
+        "runtime/default" => Some(("RuntimeDefault", "")),
+        other => Some(("Localhost", other.strip_prefix("localhost/").filter(|p| !p.is_empty())?)),
+    }
+}
+
+/// All containers of a pod or template; `path` is its spec's, `meta` its metadata's.
+pub(super) fn all(
+    spec: &Map<'_>,
+    annotations: Option<&Map<'_>>,
+    is_template: bool,
+    path: &str,
+    meta: &str,
+    warnings: &mut Vec<String>,
+) {
+    let annotated = |name: &str| annotations.and_then(|a| a.get(name)).map(|v| v.as_str().unwrap_or(""));
+    for (at, container) in windows::containers(spec, path) {
+        let context = container.child("securityContext");
+        let name = container.text("name");
+        let key = format!("{SECCOMP}{name}");
+        if context.is_none_or(|c| !c.has("seccompProfile")) && annotated(&key).is_some() {
+            warnings.push(format!(
+                "{meta}[{key}]: non-functional in v1.27+; use the \"seccompProfile\" field instead"
+            ));
+        }
+        let key = format!("{APP_ARMOR}{name}");
+        if is_template
+            && context.is_none_or(|c| !c.has("appArmorProfile"))
+            && let Some(annotation) = annotated(&key)
+        {
+            let of_pod = spec.child("securityContext").and_then(|c| c.child("appArmorProfile"));
+            let of_pod = of_pod.map(|p| (p.text("type"), p.text("localhostProfile")));
+            if of_pod.is_none() || of_pod != app_armor(annotation) {
+                warnings.push(format!(
+                    "{meta}[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
+                ));
+            }
+        }
+        let resources = container.child("resources");
+        for resource in ["memory", "ephemeral-storage"] {
+            for list in ["limits", "requests"] {
+                let path = child(&at, &format!("resources.{list}"));
+                fractional_bytes(resources.and_then(|r| r.child(list)), resource, &path, warnings);
+            }
+        }
+        variables(container, &at, warnings);
+    }
+    ports(spec, path, warnings);
+    port_names(spec, path, warnings);
+}
+
+/// Variables that take an earlier one's place without building on it.
+fn variables(container: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    for (at, variable) in maps(container.items("env")) {
+        let name = variable.text("name");
+        if seen.insert(name) {
+            continue;
+        }
+        let (value, reference) = (variable.text("value"), format!("$({name})"));
+        if variable.has("valueFrom") || value == reference || !value.contains(&reference) {
+            warnings.push(format!(
+                "{}: hides previous definition of {}, which may be dropped when using apply",
+                index(&child(path, "env"), at),
+                quote(name)
+            ));
+        }
+    }
+}
+
+/// A port that was seen: its path, address and port of the host.
+type Seen<'a> = (String, &'a str, i64);
+
+fn ports(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
+    let mut all: HashMap<(i64, &str), Vec<Seen<'_>>> = HashMap::new();
+    for (container_path, container) in windows::containers(spec, path) {
+        for (at, port) in maps(container.items("ports")) {
+            let path = index(&child(&container_path, "ports"), at);
+            let (host, host_port) = (port.text("hostIP"), port.int("hostPort").unwrap_or(0));
+            let (number, protocol) = (port.int("containerPort").unwrap_or(0), port.text("protocol"));
+            if !host.is_empty() && host_port == 0 {
+                warnings.push(format!(
+                    "{path}: hostIP set without hostPort: {{Name:{} HostPort:{host_port} ContainerPort:{number} \
+                     Protocol:{protocol} HostIP:{host}}}",
+                    port.text("name")
+                ));
+            }
+            let others = all.entry((number, protocol)).or_default();
+            for (other, other_host, other_port) in others.iter() {
+                let what = if host == *other_host && host_port == *other_port {
+                    "duplicate port definition"
+                } else if host_port == 0 || *other_port == 0 {
+                    "overlapping port definition"
+                } else if host_port == *other_port && (host.is_empty() != other_host.is_empty()) {
+                    "dangerously ambiguous port definition"
+                } else {
+                    continue;
+                };
+                warnings.push(format!("{path}: {what} with {other}"));
+            }
+            others.push((path, host, host_port));
+        }
+    }
+}
+
+fn port_names(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
+    let mut names: HashMap<&str, String> = HashMap::new();
+    for (container_path, container) in windows::containers(spec, path) {
+        for (at, port) in maps(container.items("ports")).filter(|(_, p)| !p.lacks("name")) {
+            let path = index(&child(&container_path, "ports"), at);
+            let name = port.text("name");
+            if let Some(other) = names.get(name) {
+                warnings.push(format!(
+                    "{path}: duplicate port name {} with {other}, services and probes that select ports by name will \
+                     use {other}",
+                    quote(name)
+                ));
+            } else {
+                names.insert(name, path);
+            }
+        }
+    }
+}
