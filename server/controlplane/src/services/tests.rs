@@ -143,6 +143,35 @@ fn an_update_keeps_what_the_service_has() {
 }
 
 #[test]
+fn what_is_somebody_elses_is_not_given() {
+    let store = store();
+    let reserve = |address: &str, parent: &str| {
+        let json = format!(r#""metadata":{{"name":"{address}"}},"spec":{{"parentRef":{parent}}}}}"#);
+        let object = EncodedObject { json: json.into(), splice: r#""metadata":{"#.len() as u32 };
+        let action = Action::Put { object, attributes: Attributes::default(), ttl: None };
+        let (precondition, key) = (Precondition::Absent, address.into());
+        let resource = IP_ADDRESSES;
+        let write = Write { resource, key, namespace_len: 0, precondition, needs_namespace: false, action };
+        store.submit(write).wait().unwrap();
+    };
+    reserve("10.0.0.5", r#"{"group":"example.org","resource":"gateways","name":"g"}"#);
+    // Left behind by a service that is no more.
+    reserve("10.0.0.6", r#"{"resource":"services","namespace":"a","name":"gone"}"#);
+    let allocator = allocator(&store, &["10.0.0.0/24"]);
+    let ask = |address: &str| {
+        let spec = format!(r#"{{"clusterIP":"{address}","clusterIPs":["{address}"]}}"#);
+        complete(&allocator, &service("x", &spec), None).1
+    };
+    assert_eq!(
+        ask("10.0.0.5"),
+        [
+            r#"spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated"#
+        ]
+    );
+    assert!(ask("10.0.0.6").is_empty());
+}
+
+#[test]
 fn node_ports() {
     let allocator = allocator(&store(), &["10.0.0.0/24"]);
     let ask = |name: &str, port: u16| {

@@ -127,6 +127,29 @@ impl Rig {
         Ok(serde_json::from_slice(&out).unwrap())
     }
 
+    /// What must be stored before a new object of `ns`, or a change of one.
+    pub(crate) fn charges(&self, resource: &str, text: &str, old: Option<&str>) -> Vec<Write> {
+        let (served, arena, user) = (self.served(resource), Bump::new(), UserInfo::anonymous());
+        let decode = |text: &str| {
+            let text = arena.alloc_slice_copy(text.as_bytes());
+            json::decode_typed(&arena, self.schema, served.facts.ty, text, json::Mode::Strict).unwrap().value
+        };
+        let (object, old) = (decode(text), old.map(decode));
+        let warnings = RefCell::default();
+        let attributes = Attributes {
+            operation: if old.is_some() { Operation::Update } else { Operation::Create },
+            served,
+            subresource: "",
+            namespace: "ns",
+            name: "a",
+            user: &user,
+            dry_run: false,
+            storage: &*self.storage,
+            warnings: &warnings,
+        };
+        self.pipeline.charge(&attributes, &arena, &object, old.as_ref()).unwrap()
+    }
+
     pub(crate) fn refused(&self, resource: &str, text: &str, old: Option<&str>, expect: &str) {
         let status = self.write(resource, text, old).expect_err(text);
         assert_eq!((status.code, status.message.as_str()), (403, expect), "{text}");

@@ -8,6 +8,7 @@ mod fields;
 mod kinds;
 mod registry;
 mod service_account;
+mod service_addresses;
 
 use bumpalo::Bump;
 use ringbolt_apiserver::registry::{Part, ServedResource};

@@ -47,6 +47,9 @@ impl fmt::Display for TokenError {
 
 impl std::error::Error for TokenError {}
 
+/// Whom a token stands for, and for which audiences it is.
+pub type Accepted = (Arc<UserInfo>, Vec<String>);
+
 /// The resources of what tokens are bound to.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundKinds {
@@ -115,7 +118,7 @@ impl ServiceAccountTokens {
         token: &str,
         asked: &[String],
         at: &Lookup<'_>,
-    ) -> Result<Option<(Arc<UserInfo>, Vec<String>)>, TokenError> {
+    ) -> Result<Option<Accepted>, TokenError> {
         let Some(verified) = self.verify(token, at)? else { return Ok(None) };
         let (own, asked) =
             (self.audiences_of(&verified.claims), if asked.is_empty() { &*self.audiences } else { asked });
