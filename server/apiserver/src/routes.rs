@@ -91,12 +91,17 @@ impl RouteTable {
     /// Answers a request: what stands at the end of the filter chain.
     pub fn serve(&self, request: &Request<'_>) -> Outcome {
         let info = &request.info;
-        match self.lookup(info, info.path) {
-            // A watch by path is a GET; no resource knows HEAD.
+        // What is proxied to may know OPTIONS, for which RequestInfo has no verb.
+        let options = request.head.method == "OPTIONS" && info.subresource == "proxy";
+        let as_get = options.then(|| RequestInfo { verb: Verb::Get, ..**info });
+        match self.lookup(as_get.as_ref().unwrap_or(info), info.path) {
+            // A watch by path is a GET; no resource knows HEAD, but what is proxied to may.
             Route::Resource(_) if info.verb_via_path_prefix && request.head.method != "GET" => {
                 method_not_allowed(request)
             }
-            Route::Resource(_) if request.head.method == "HEAD" => method_not_allowed(request),
+            Route::Resource(_) if request.head.method == "HEAD" && info.subresource != "proxy" => {
+                method_not_allowed(request)
+            }
             Route::Resource(endpoint) => endpoint.serve(request),
             Route::Path(handler) => handler(request),
             Route::MethodNotAllowed => method_not_allowed(request),

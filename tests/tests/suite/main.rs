@@ -8,6 +8,7 @@ mod compat;
 mod controllers;
 mod crash;
 mod h2spec;
+mod objects;
 mod startup;
 mod watchers;
 mod wire;

@@ -94,6 +94,27 @@ mod tests {
         );
         check(r#"{"v":"meta.k8s.io/v1","rv":5}"#, "encoded start key empty (version meta.k8s.io/v1)");
         check(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"../x"}"#, "../x");
+        check(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"a//b"}"#, "a//b");
+        check(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"a/"}"#, "a/");
         assert_eq!(decode("***").unwrap_err(), "illegal base64 data at input byte 0");
+        assert_eq!(decode("ab\n*").unwrap_err(), "illegal base64 data at input byte 3");
+        assert_eq!(decode("abcde").unwrap_err(), "illegal base64 data at input byte 4");
+        // Bits that fill no byte are passed over.
+        assert_eq!(
+            decode("garbage").unwrap_err(),
+            "invalid character '\\u0081' looking for beginning of value"
+        );
+    }
+
+    #[test]
+    fn keys_start_below_the_prefix() {
+        let check = |start: &str, expect: &str| {
+            let text = format!(r#"{{"v":"meta.k8s.io/v1","rv":-5,"start":"{start}"}}"#);
+            let token = decode(&URL_SAFE_NO_PAD.encode(text)).unwrap();
+            assert_eq!(token, ContinueToken { revision: -5, start: expect.to_owned() });
+        };
+        check("a", "a");
+        check("/a", "a");
+        check("ns/a", "ns/a");
     }
 }

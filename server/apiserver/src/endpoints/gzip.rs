@@ -37,6 +37,13 @@ pub(crate) fn compress(mut response: Response) -> Response {
     response
 }
 
+/// Bytes that are compressed once and kept.
+pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = encoder();
+    write(&mut encoder, bytes);
+    finish(encoder)
+}
+
 /// Speed before size: the network is near, and the core has other things to do.
 fn encoder() -> GzEncoder<Vec<u8>> {
     GzEncoder::new(Vec::new(), Compression::fast())

@@ -15,7 +15,7 @@ pub(crate) mod event_frames;
 mod eviction;
 mod get;
 mod guaranteed_update;
-mod gzip;
+pub(crate) mod gzip;
 pub(crate) mod identity;
 pub mod label_selector;
 mod list;
@@ -34,6 +34,7 @@ pub(crate) mod resource;
 mod scale;
 mod scale_managed_fields;
 mod select;
+mod service_proxy;
 mod table;
 mod token_request;
 mod update;
@@ -57,6 +58,7 @@ use self::{
     eviction::Evictions,
     resource::ResourceStore,
     scale::Scale,
+    service_proxy::ServiceProxy,
     token_request::TokenRequests,
 };
 use crate::{
@@ -78,8 +80,16 @@ pub fn install(
     namespaces: ResourceId,
     admission: &Arc<dyn Admission>,
 ) {
-    Installer { schema, namespaces, pods: None, nodes: None, budgets: None, authenticators: None }
-        .stored(routes, &ResourceStore::new(schema, served, namespaces, admission.clone()));
+    Installer {
+        schema,
+        namespaces,
+        pods: None,
+        nodes: None,
+        budgets: None,
+        slices: None,
+        authenticators: None,
+    }
+    .stored(routes, &ResourceStore::new(schema, served, namespaces, admission.clone()));
 }
 
 /// Puts all resources of a server on the route table: those that are stored, and those that are not.
@@ -104,6 +114,7 @@ pub fn install_all(
         pods: find("", "pods"),
         nodes: find("", "nodes"),
         budgets: find("policy", "poddisruptionbudgets"),
+        slices: find("discovery.k8s.io", "endpointslices"),
         authenticators: Some(reviewers.authenticators.clone()),
     };
     for store in &stores {
@@ -121,6 +132,7 @@ struct Installer {
     pods: Option<Arc<ResourceStore>>,
     nodes: Option<Arc<ResourceStore>>,
     budgets: Option<Arc<ResourceStore>>,
+    slices: Option<Arc<ResourceStore>>,
     authenticators: Option<Arc<Authenticators>>,
 }
 
@@ -162,6 +174,11 @@ impl Installer {
                 let budgets = self.budgets.clone()?;
                 Some(Arc::new(Evictions::new(schema, store.clone(), budgets, namespaces)?))
             }
+            ("", "services", "proxy") => Some(Arc::new(ServiceProxy {
+                services: store.clone(),
+                slices: self.slices.clone()?,
+                pods: self.pods.clone()?,
+            })),
             ("", "pods", name) => {
                 let connection = Connection::named(name)?;
                 Some(Arc::new(PodConnection::new(store.clone(), self.nodes.clone(), connection)))

@@ -120,6 +120,30 @@ fn jobs_select_by_their_uid() {
 }
 
 #[test]
+fn jobs_without_labels_share_their_templates() {
+    let registry = served();
+    let kind = Kind::of(&registry, "batch", "v1", "jobs");
+    let labels = |own: Json, template: Json| {
+        let job = json!({
+            "metadata": {"name": "j", "uid": "u", "labels": own}, "spec": {"template": {"metadata": {"labels": template}}}
+        });
+        let made = kind.on(&job, |arena, value| {
+            (kind.0.defaulter)(arena, value);
+            kind.0.strategy.prepare_for_create(arena, value);
+        });
+        made["metadata"]["labels"].clone()
+    };
+    let all = json!({
+        "app": "a", "job-name": "j", "batch.kubernetes.io/job-name": "j", "controller-uid": "u",
+        "batch.kubernetes.io/controller-uid": "u"
+    });
+    assert_eq!(labels(Json::Null, json!({"app": "a"})), all);
+    // Labels of its own stay as they are, also where they are the same.
+    assert_eq!(labels(json!({"app": "a"}), json!({"app": "a"})), json!({"app": "a"}));
+    assert_eq!(labels(json!({"x": "y"}), json!({"app": "a"})), json!({"x": "y"}));
+}
+
+#[test]
 fn signing_requests_say_who_asks() {
     let registry = served();
     let kind = Kind::of(&registry, "certificates.k8s.io", "v1", "certificatesigningrequests");

@@ -6,6 +6,7 @@ mod admission;
 mod defaults;
 mod fields;
 mod kinds;
+mod messages;
 mod registry;
 mod service_account;
 mod service_addresses;

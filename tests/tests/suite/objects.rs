@@ -1,0 +1,205 @@
+//! Objects as clients change and delete them: what they are answered, and what watchers see.
+
+use ringbolt_tests::{
+    http1::{Connection, Response},
+    server::Server,
+};
+use serde_json::{Value, json};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const JSON: &str = "application/json";
+const MERGE: &str = "application/merge-patch+json";
+
+fn server(name: &str) -> Server {
+    Server::start(name, &["--embedded-controllers=", "--disable-admission-plugins=ServiceAccount"])
+}
+
+fn ask(client: &mut Connection, method: &str, path: &str, kind: &str, body: &Value) -> Response {
+    client.request(method, path, kind, body.to_string().as_bytes()).unwrap()
+}
+
+fn event(watch: &mut Connection) -> (String, Value) {
+    let event: Value = serde_json::from_str(&watch.line().unwrap().unwrap()).unwrap();
+    (event["type"].as_str().unwrap().to_owned(), event["object"].clone())
+}
+
+#[test]
+fn a_change_that_ends_a_deletion() {
+    let server = server("objects-finalizer");
+    let (mut client, mut watch) = (Connection::plain(&server), Connection::plain(&server));
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": ["x/y"]}});
+    let made = client.post(MAPS, &object).unwrap();
+    let from = made.resource_version();
+    assert_eq!(watch.watch(&format!("{MAPS}?watch=1&resourceVersion={from}")).unwrap().status, 200);
+    let path = format!("{MAPS}/a");
+    let marked = ask(&mut client, "DELETE", &path, JSON, &json!({}));
+    assert_eq!(marked.status, 200);
+    let patch = json!({"metadata": {"finalizers": null, "labels": {"l": "m"}}});
+    let gone = ask(&mut client, "PATCH", &path, MERGE, &patch);
+    // The client gets the object it made, at the version it had before it went.
+    assert_eq!(gone.status, 200);
+    let gone = gone.json();
+    assert_eq!(gone["metadata"]["labels"], json!({"l": "m"}));
+    assert_eq!(gone["metadata"]["finalizers"], Value::Null);
+    assert_eq!(ringbolt_tests::http1::resource_version(&gone), marked.resource_version());
+    // Watchers see the state that was stored last.
+    assert_eq!(event(&mut watch).0, "MODIFIED");
+    let (kind, last) = event(&mut watch);
+    assert_eq!(kind, "DELETED");
+    assert_eq!(last["metadata"]["finalizers"], json!(["x/y"]));
+    assert_eq!(last["metadata"]["labels"], Value::Null);
+    assert!(ringbolt_tests::http1::resource_version(&last) > marked.resource_version());
+}
+
+#[test]
+fn grace_that_ends_at_once_is_seen() {
+    let server = server("objects-grace");
+    let (mut client, mut watch) = (Connection::plain(&server), Connection::plain(&server));
+    let spec = json!({"containers": [{"name": "c", "image": "i"}], "nodeName": "n"});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec});
+    let from = client.post(PODS, &pod).unwrap().resource_version();
+    assert_eq!(watch.watch(&format!("{PODS}?watch=1&resourceVersion={from}")).unwrap().status, 200);
+    let path = format!("{PODS}/a");
+    assert_eq!(ask(&mut client, "DELETE", &path, JSON, &json!({})).status, 200);
+    assert_eq!(ask(&mut client, "DELETE", &path, JSON, &json!({"gracePeriodSeconds": 0})).status, 200);
+    assert_eq!(client.get(&path).unwrap().status, 404);
+    let mut versions = Vec::new();
+    for expect in [("MODIFIED", 30), ("MODIFIED", 0), ("DELETED", 0)] {
+        let (kind, object) = event(&mut watch);
+        let seconds = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap();
+        assert_eq!((kind.as_str(), seconds), expect);
+        versions.push(ringbolt_tests::http1::resource_version(&object));
+    }
+    assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
+}
+
+#[test]
+fn warnings_go_with_refusals() {
+    let server = server("objects-warnings");
+    let mut client = Connection::plain(&server);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "Metadata": {"name": "a"}});
+    let refused = client.post(MAPS, &object).unwrap();
+    assert_eq!(refused.status, 422);
+    assert_eq!(refused.header("warning"), Some(r#"299 - "unknown field \"Metadata\"""#));
+    let made =
+        client.post(MAPS, &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
+    assert_eq!(made.unwrap().status, 201);
+    let path = format!("{MAPS}/a");
+    let patch = json!({"unknown": 1, "metadata": {"labels": {"bad label": "x"}}});
+    let refused = ask(&mut client, "PATCH", &path, MERGE, &patch);
+    assert_eq!(refused.status, 422);
+    assert_eq!(refused.header("warning"), Some(r#"299 - "unknown field \"unknown\"""#));
+}
+
+#[test]
+fn a_patch_that_is_no_json_is_told_first() {
+    let server = server("objects-patches");
+    let mut client = Connection::plain(&server);
+    let made =
+        client.post(MAPS, &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
+    assert_eq!(made.unwrap().status, 201);
+    const TYPES: [&str; 3] = [MERGE, "application/json-patch+json", "application/strategic-merge-patch+json"];
+    for (name, kind) in ["a", "missing"].into_iter().flat_map(|name| TYPES.map(|kind| (name, kind))) {
+        let refused = client.request("PATCH", &format!("{MAPS}/{name}"), kind, b"{").unwrap();
+        assert_eq!((refused.status, refused.json()["message"].as_str()), (400, Some("invalid JSON patch")));
+    }
+    let missing = ask(&mut client, "PATCH", &format!("{MAPS}/missing"), MERGE, &json!(5));
+    assert_eq!(missing.status, 404);
+    // What a merge patch made of the object is shown with its metadata as it was written.
+    let refused = ask(&mut client, "PATCH", &format!("{MAPS}/a"), MERGE, &json!({"data": 5}));
+    assert_eq!(refused.status, 422);
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    let start = r#" "" is invalid: patch: Invalid value: "{\"apiVersion\":\"v1\",\"data\":5,\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\","#;
+    assert!(message.starts_with(start), "{message}");
+    // A strategic patch is applied to a typed object: what it says of the kind is not read.
+    let kind = TYPES[2];
+    let patched = ask(&mut client, "PATCH", &format!("{MAPS}/a"), kind, &json!({"kind": "Other"}));
+    assert_eq!((patched.status, patched.json()["kind"].as_str()), (200, Some("ConfigMap")));
+    let refused = ask(&mut client, "PATCH", &format!("{MAPS}/a"), MERGE, &json!({"kind": "Other"}));
+    assert_eq!(refused.status, 422);
+}
+
+#[test]
+fn a_uid_is_looked_at_before_the_version() {
+    let server = server("objects-uid");
+    let mut client = Connection::plain(&server);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let version = client.post(MAPS, &object).unwrap().resource_version().to_string();
+    let path = format!("{MAPS}/a");
+    assert_eq!(ask(&mut client, "PATCH", &path, MERGE, &json!({"data": {"k": "v"}})).status, 200);
+    let mut other = object;
+    other["metadata"]["uid"] = json!("other");
+    other["metadata"]["resourceVersion"] = json!(version);
+    let refused = ask(&mut client, "PUT", &path, JSON, &other);
+    assert_eq!(refused.status, 409);
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("UID in precondition: other"), "{message}");
+}
+
+#[test]
+fn services_without_endpoints_have_no_proxy() {
+    let server = server("objects-proxy");
+    let mut client = Connection::plain(&server);
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"name": "web", "port": 80}]}
+    });
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    assert_eq!(client.post(SERVICES, &service).unwrap().status, 201);
+    let mut check = |method: &str, id: &str, status: u16, message: &str| {
+        let answer = client.request(method, &format!("{SERVICES}/{id}/proxy/x"), "text/plain", b"").unwrap();
+        assert_eq!((answer.status, answer.json()["message"].as_str()), (status, Some(message)), "{id}");
+    };
+    check("GET", "s", 503, "no endpoints available for service \"s\"");
+    check("OPTIONS", "https:s:80", 503, "no endpoints available for service \"s\"");
+    check("POST", "s:81", 503, "no service port 81 found for service \"s\"");
+    check("GET", "ftp:s:80", 400, "invalid service request \"ftp:s:80\"");
+    check("GET", "none:80", 404, "services \"none\" not found");
+    check("TRACE", "s", 405, "the server does not allow this method on the requested resource");
+    // One that is a pod's would be asked, which is not built.
+    let pods = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}
+    });
+    assert_eq!(client.post(PODS, &pods).unwrap().status, 201);
+    let status = json!({"status": {"podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}]}});
+    assert_eq!(ask(&mut client, "PATCH", &format!("{PODS}/p/status"), MERGE, &status).status, 200);
+    let slice = json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {"name": "s-1", "labels": {"kubernetes.io/service-name": "s"}},
+        "ports": [{"name": "web", "port": 8080}],
+        "endpoints": [{"addresses": ["10.1.0.1"], "targetRef": {"kind": "Pod", "name": "p", "namespace": "default"}}]
+    });
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    assert_eq!(client.post(slices, &slice).unwrap().status, 201);
+    let answer = client.get(&format!("{SERVICES}/s:80/proxy/x")).unwrap();
+    assert_eq!(answer.status, 501);
+    assert_eq!(client.get(&format!("{SERVICES}/s:other/proxy/x")).unwrap().status, 503);
+}
+
+#[test]
+fn openapi_says_what_its_answers_depend_on() {
+    let server = server("objects-openapi");
+    let mut client = Connection::plain(&server);
+    let vary = |response: &Response| {
+        let fields = response.headers.iter().filter(|(name, _)| name == "vary");
+        fields.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+    };
+    let v2 = client.get("/openapi/v2").unwrap();
+    assert_eq!((v2.status, vary(&v2)), (200, vec!["Accept-Encoding".to_owned(), "Accept".to_owned()]));
+    let index = client.get("/openapi/v3").unwrap();
+    assert_eq!((index.status, vary(&index), index.header("etag")), (200, vec![], None));
+    let document = client.get("/openapi/v3/apis/batch/v1").unwrap();
+    assert_eq!((document.status, vary(&document)), (200, vec!["Accept".to_owned()]));
+    let moved = client.get("/openapi/v3/apis/batch/v1?hash=0000").unwrap();
+    assert_eq!((moved.status, moved.header("content-type")), (301, Some(JSON)));
+    assert_eq!(moved.header("etag"), document.header("etag"));
+    let missing = client.get("/openapi/v3/apis/nothing/v1").unwrap();
+    assert_eq!((missing.status, missing.text().as_str(), missing.header("content-type")), (404, "", None));
+    let head = Connection::head("GET", "/openapi/v2");
+    client.send(format!("{head}Accept-Encoding: gzip\r\n\r\n").as_bytes()).unwrap();
+    let packed = client.response("GET").unwrap();
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert!(packed.body.starts_with(&[0x1f, 0x8b]) && packed.body.len() < v2.body.len() / 4);
+}
