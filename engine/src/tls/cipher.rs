@@ -311,7 +311,7 @@ mod tests {
         let mut record = b"before".to_vec();
         // In pieces of all kinds: few bytes, many, and none.
         let (few, rest) = content.split_at(content.len().min(21));
-        let (many, rest) = rest.split_at(rest.len().min(5000));
+        let (many, rest) = rest.split_at(rest.len().min(10_000));
         cipher
             .seal(ty, &mut record, content.len(), |piece| [few, many, &[], rest].into_iter().for_each(piece))
             .unwrap();
