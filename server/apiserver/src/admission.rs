@@ -113,8 +113,9 @@ pub trait Admission: Send + Sync {
         false
     }
 
-    /// What must be stored before the object may be: the usage of quotas that it counts against. Each write is
-    /// conditional; where one loses its race, the object is admitted again with what is stored then.
+    /// What must be stored with the object: the usage of quotas that it counts against. All is stored at once or
+    /// nothing is, so that a usage is never taken for an object that then is not made. Each write is conditional;
+    /// where one loses its race, the object is admitted again with what is stored then.
     ///
     /// # Errors
     /// A quota that the object does not fit in.

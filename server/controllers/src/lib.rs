@@ -17,6 +17,7 @@ mod names;
 mod namespace;
 mod object;
 mod queue;
+mod resource_quota;
 mod service_account;
 
 pub use self::{

@@ -33,5 +33,12 @@ pub(crate) const RETRY_MAX: Duration = Duration::from_secs(60);
 /// ends are one look.
 pub(crate) const NAMESPACE_LOOK: Duration = Duration::from_millis(100);
 
+/// Between a change in a namespace and counting again for its quotas, so that many changes are one count of all its
+/// objects.
+pub(crate) const QUOTA_LOOK: Duration = Duration::from_millis(100);
+
+/// How often each quota is counted again though nothing happened (`--resource-quota-sync-period`).
+pub(crate) const QUOTA_RESYNC: Duration = Duration::from_secs(300);
+
 /// Pause after a controller panicked; then everything is read anew.
 pub(crate) const PANIC_PAUSE: Duration = Duration::from_secs(1);

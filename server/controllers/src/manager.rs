@@ -11,7 +11,8 @@ use std::{
 };
 
 use ringbolt_apiserver::server::{hooks::HookContext, lifecycle_signals::LifecycleSignals};
-use ringbolt_controlplane::registry::Registry;
+use ringbolt_controlplane::{quota::Calculator, registry::Registry};
+use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::{api::CommitListener, event_log::Cursor};
 
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     limits,
     names::{Controller, Controllers},
     namespace::NamespaceController,
+    resource_quota::ResourceQuotaController,
     service_account::ServiceAccountController,
 };
 
@@ -29,13 +31,20 @@ use crate::{
 pub struct Config {
     controllers: Controllers,
     kinds: Kinds,
+    quotas: Calculator,
     root_ca: String,
 }
 
 impl Config {
     /// For a server with these resources. `root_ca` is the PEM of the authority that its certificate is known by.
-    pub fn new(controllers: Controllers, registry: &Registry, root_ca: String) -> Self {
-        Config { controllers, kinds: Kinds::new(registry), root_ca }
+    pub fn new(
+        controllers: Controllers,
+        schema: &'static Schema,
+        registry: &Registry,
+        root_ca: String,
+    ) -> Self {
+        let quotas = Calculator::new(schema, registry);
+        Config { controllers, kinds: Kinds::new(registry), quotas, root_ca }
     }
 }
 
@@ -53,10 +62,10 @@ pub fn start(config: Config, hook: &HookContext) -> Result<(), String> {
         loopback: hook.loopback.clone(),
         root_ca: config.root_ca,
     };
-    let (controllers, signals) = (config.controllers, hook.signals.clone());
+    let (controllers, quotas, signals) = (config.controllers, config.quotas, hook.signals.clone());
     thread::Builder::new()
         .name("controllers".to_owned())
-        .spawn(move || Manager::new(context, controllers).run(&signals))
+        .spawn(move || Manager::new(context, controllers, quotas).run(&signals))
         .map(drop)
         .map_err(|e| e.to_string())
 }
@@ -84,7 +93,7 @@ struct Manager {
 }
 
 impl Manager {
-    fn new(context: Context, wanted: Controllers) -> Self {
+    fn new(context: Context, wanted: Controllers, quotas: Calculator) -> Self {
         let mut controllers: Vec<Box<dyn Control>> = Vec::new();
         if wanted.has(Controller::Namespace) {
             controllers.push(Box::new(NamespaceController::new(&context)));
@@ -97,6 +106,9 @@ impl Manager {
         }
         if wanted.has(Controller::ClusterRoleAggregation) {
             controllers.push(Box::new(ClusterRoleAggregationController::new(&context)));
+        }
+        if wanted.has(Controller::ResourceQuota) {
+            controllers.push(Box::new(ResourceQuotaController::new(&context, quotas)));
         }
         let alarm = Arc::new(Alarm { sleeps: AtomicBool::new(false), thread: thread::current() });
         context.storage.add_listener(alarm.clone());

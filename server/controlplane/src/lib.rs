@@ -13,6 +13,7 @@ mod pod_resources;
 mod printers;
 mod quality_of_service;
 mod quantity;
+pub mod quota;
 pub mod registry;
 mod semantic;
 pub mod services;

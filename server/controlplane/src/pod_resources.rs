@@ -42,13 +42,18 @@ fn raise<'a>(to: &mut Amounts<'a>, from: &Amounts<'a>) {
 /// Requests or limits of all containers: the sum of those that run together, or what an init container needs at
 /// its time if that is more (KEP-753).
 pub(crate) fn aggregate<'a>(spec: &Map<'a>, list: &str) -> Amounts<'a> {
+    aggregate_by(spec, &|container| amounts(container, list))
+}
+
+/// The same of what `of` says of each container.
+pub(crate) fn aggregate_by<'a>(spec: &Map<'a>, of: &dyn Fn(&Map<'a>) -> Amounts<'a>) -> Amounts<'a> {
     let mut total = Amounts::new();
     for container in spec.items("containers").iter().filter_map(Value::as_map) {
-        add(&mut total, &amounts(container, list));
+        add(&mut total, &of(container));
     }
     let (mut sidecars, mut peak) = (Amounts::new(), Amounts::new());
     for container in spec.items("initContainers").iter().filter_map(Value::as_map) {
-        let mut own = amounts(container, list);
+        let mut own = of(container);
         if container.text("restartPolicy") == "Always" {
             add(&mut total, &own);
             add(&mut sidecars, &own);

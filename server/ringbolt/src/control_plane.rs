@@ -35,7 +35,7 @@ pub fn server(
         settings.service_addresses.clone(),
         settings.node_ports,
     );
-    let wanted = controllers::Config::new(settings.controllers, &registry, root_ca);
+    let wanted = controllers::Config::new(settings.controllers, schema, &registry, root_ca);
     let admission: Arc<dyn Admission> = Arc::new(Pipeline::new(schema, &registry, settings.admission));
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;

@@ -13,6 +13,17 @@ pub enum Precondition {
     Revision(u64),
 }
 
+impl Precondition {
+    /// Whether it holds of what is stored.
+    pub fn holds(self, current: Option<&Arc<Object>>) -> bool {
+        match (self, current) {
+            (Precondition::Absent, None) => true,
+            (Precondition::Revision(revision), Some(object)) => object.revision == revision,
+            _ => false,
+        }
+    }
+}
+
 /// What a write does.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -31,6 +42,8 @@ pub enum Action {
         /// Final state.
         last: Option<EncodedObject>,
     },
+    /// All of these happen, one after the other, or none does; see [`Write::with`].
+    Group(Box<[Write]>),
 }
 
 /// One write.
@@ -50,11 +63,29 @@ pub struct Write {
     pub action: Action,
 }
 
+impl Write {
+    /// This write and `others`, which come before it, as one: all are made, in one batch, or none. They are of different
+    /// objects. The answer is that of this write; where one of the others does not hold, it is
+    /// [`WriteError::Overtaken`].
+    pub fn with(self, mut others: Vec<Write>) -> Write {
+        if others.is_empty() {
+            return self;
+        }
+        let (resource, key, namespace_len) = (self.resource, self.key.clone(), self.namespace_len);
+        let (precondition, needs_namespace) = (self.precondition, self.needs_namespace);
+        others.push(self);
+        let action = Action::Group(others.into_boxed_slice());
+        Write { resource, key, namespace_len, precondition, needs_namespace, action }
+    }
+}
+
 /// Why a write did not happen. Nothing of it is stored, except after `Failed`, where it may be.
 #[derive(Clone, Debug)]
 pub enum WriteError {
     /// The precondition does not hold; what is stored instead.
     Precondition(Option<Arc<Object>>),
+    /// The precondition of a write that was to be made with it does not hold.
+    Overtaken,
     /// The namespace does not exist.
     NamespaceNotFound,
     /// The namespace is being deleted.

@@ -44,7 +44,7 @@ pub(crate) struct Prepared {
     pub(crate) generated: bool,
     /// The version that the client named: a dry run hands it back.
     pub(crate) version: String,
-    /// What must be stored before.
+    /// What must be stored with it.
     pub(crate) charges: Vec<Write>,
 }
 
@@ -95,7 +95,7 @@ impl Create {
         let mut last = String::new();
         let mut owners = Owners::Kept;
         let context = Context { user: &self.user, namespace: &self.namespace, dry_run: self.dry_run };
-        let (mut names, mut races, mut waits) = (0, 0, 1);
+        let (mut names, mut races, mut waits, mut last_race) = (0, 0, 1, None);
         let wait = ADMISSION_WAIT + ADMISSION_WAIT.mul_f64(self.core.random_u64() as f64 / u64::MAX as f64);
         while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
             warnings.clear();
@@ -122,22 +122,14 @@ impl Create {
                     return Ok(update::dry_run_json(&prepared.write, None, &prepared.version));
                 }
             } else {
-                // Nothing is charged for what is there already.
-                let key = Key::new(&self.namespace, &prepared.name).filter(|_| !prepared.charges.is_empty());
-                let taken = key.and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
-                if taken.is_some() && !prepared.generated {
-                    let (group, resource) = (self.store.status_group(), self.store.resource());
-                    return Err(Status::already_exists(group, resource, &prepared.name));
-                }
-                if !write::charge(&self.store, &self.core, &self.namespace, &prepared.name, prepared.charges)
-                    .await?
-                {
-                    races += 1;
-                    continue;
-                }
-                match self.core.storage.submit(prepared.write).await {
+                match self.core.storage.submit(prepared.write.with(prepared.charges)).await {
                     Ok(object) => return Ok(object.json.clone()),
                     Err(WriteError::Precondition(_)) => {}
+                    Err(error @ WriteError::Overtaken) => {
+                        last_race = Some(write::status(&self.store, &self.namespace, &prepared.name, error));
+                        races += 1;
+                        continue;
+                    }
                     Err(WriteError::TooLarge { .. }) if owners == Owners::Kept => {
                         owners = Owners::Dropped;
                         races += 1;
@@ -154,7 +146,9 @@ impl Create {
                 return Err(Status::already_exists(self.store.status_group(), self.store.resource(), &last));
             }
         }
-        Err(Status::generate_name_conflict(self.store.status_group(), self.store.resource(), &last, 1))
+        Err(last_race.unwrap_or_else(|| {
+            Status::generate_name_conflict(self.store.status_group(), self.store.resource(), &last, 1)
+        }))
     }
 }
 

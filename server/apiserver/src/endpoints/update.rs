@@ -74,8 +74,8 @@ pub(crate) struct Update<C> {
 enum Step {
     /// Nothing to write: this is the answer.
     Done(Bytes),
-    /// Ask the sequencer, after what must be stored before. `retry` says whether a conflict is tried again, `status`
-    /// is 201 for a create.
+    /// Ask the sequencer, together with what must be stored with it. `retry` says whether a conflict is tried again,
+    /// `created` whether the answer is 201.
     Write { write: Write, charges: Vec<Write>, retry: bool, created: bool },
     /// The change ends a deletion: the object goes, and the client gets it as it would have been, at the version it had.
     Remove { write: Write, charges: Vec<Write>, json: Bytes },
@@ -200,14 +200,13 @@ impl<C: Change> Update<C> {
                 let json = removed.unwrap_or_else(|| dry_run_json(&write, old.as_deref(), ""));
                 return Ok((code, json));
             }
-            if !write::charge(&self.store, &self.core, &self.namespace, &self.name, charges).await? {
-                old = self.core.storage.get(self.store.stored(), key.as_str());
-                continue;
-            }
-            match self.core.storage.submit(write).await {
+            match self.core.storage.submit(write.with(charges)).await {
                 Ok(object) => return Ok((code, removed.unwrap_or_else(|| object.json.clone()))),
                 Err(WriteError::Precondition(now)) if created || (retry && now.is_some()) => old = now,
                 Err(WriteError::Precondition(None)) => return Err(self.store.not_found(&self.name)),
+                Err(WriteError::Overtaken) => {
+                    old = self.core.storage.get(self.store.stored(), key.as_str());
+                }
                 Err(WriteError::TooLarge { .. })
                     if owners == Owners::Kept && self.change.tracker().is_some() =>
                 {

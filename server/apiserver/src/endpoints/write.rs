@@ -13,7 +13,6 @@ use ringbolt_storage::{
 };
 
 use super::{metadata, resource::ResourceStore};
-use crate::core::CoreContext;
 
 /// Encodes a tree of the storage version into the stored form.
 pub(crate) fn encode(store: &ResourceStore, object: &Value<'_>) -> EncodedObject {
@@ -60,25 +59,6 @@ fn key(namespace: &str, name: &str) -> Box<str> {
     if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into_boxed_str() }
 }
 
-/// Stores what must be stored before an object may be. `false` where another writer came first, so that the object has
-/// to be admitted again.
-pub(crate) async fn charge(
-    store: &ResourceStore,
-    core: &CoreContext,
-    namespace: &str,
-    name: &str,
-    charges: Vec<Write>,
-) -> Result<bool, Status> {
-    for charge in charges {
-        match core.storage.submit(charge).await {
-            Ok(_) => {}
-            Err(WriteError::Precondition(_)) => return Ok(false),
-            Err(error) => return Err(status(store, namespace, name, error)),
-        }
-    }
-    Ok(true)
-}
-
 /// What a client is told of a write that did not happen. Preconditions are the callers' matter: they retry, or
 /// know what the conflict is about.
 pub(crate) fn status(store: &ResourceStore, namespace: &str, name: &str, error: WriteError) -> Status {
@@ -86,6 +66,7 @@ pub(crate) fn status(store: &ResourceStore, namespace: &str, name: &str, error: 
     match error {
         WriteError::Precondition(None) => Status::not_found(group, resource, name),
         WriteError::Precondition(Some(_)) => Status::modified(group, resource, name),
+        WriteError::Overtaken => Status::modified(group, resource, name),
         WriteError::NamespaceNotFound => Status::not_found("", "namespaces", namespace),
         WriteError::NamespaceTerminating => namespace_terminating(store, namespace, name),
         WriteError::Busy => Status::too_many_requests("too many requests, please try again later.", 1),

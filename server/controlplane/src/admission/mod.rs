@@ -7,6 +7,7 @@ mod default_class;
 mod limit_ranger;
 mod objects;
 mod priority;
+mod resource_quota;
 mod runtime_class;
 mod secret_references;
 mod service_account;
@@ -198,11 +199,15 @@ impl Admission for Pipeline {
     fn charge(
         &self,
         attributes: &Attributes<'_>,
-        _: &Bump,
+        arena: &Bump,
         object: &Value<'_>,
         old: Option<&Value<'_>>,
     ) -> Result<Vec<Write>, Status> {
-        Ok(self.addresses.charges(attributes, object, old))
+        let mut charges = self.addresses.charges(attributes, object, old);
+        if self.config.enabled.has(Plugin::ResourceQuota) {
+            charges.extend(resource_quota::charge(&self.objects, attributes, arena, object, old)?);
+        }
+        Ok(charges)
     }
 
     fn may_pass_soon(&self, refusal: &Status) -> bool {

@@ -23,6 +23,13 @@ pub(super) struct Kind {
     ty: StructId,
 }
 
+impl Kind {
+    /// The struct it is stored as.
+    pub(super) fn ty(self) -> StructId {
+        self.ty
+    }
+}
+
 /// The kinds that plugins look up.
 pub(super) struct Objects {
     schema: &'static Schema,
@@ -32,6 +39,7 @@ pub(super) struct Objects {
     pub(super) runtime_classes: Kind,
     pub(super) limit_ranges: Kind,
     pub(super) service_accounts: Kind,
+    pub(super) resource_quotas: Kind,
 }
 
 impl Objects {
@@ -50,7 +58,13 @@ impl Objects {
             runtime_classes: kind("node.k8s.io", "v1", "runtimeclasses"),
             limit_ranges: kind("", "v1", "limitranges"),
             service_accounts: kind("", "v1", "serviceaccounts"),
+            resource_quotas: kind("", "v1", "resourcequotas"),
         }
+    }
+
+    /// The Schema of all kinds.
+    pub(super) fn schema(&self) -> &'static Schema {
+        self.schema
     }
 
     /// The object under `key` (`name` or `namespace/name`).

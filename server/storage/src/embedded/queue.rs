@@ -156,6 +156,7 @@ pub(super) fn write_bytes(write: &Write) -> usize {
     match &write.action {
         Action::Put { object, .. } | Action::Delete { last: Some(object) } => object.json.len(),
         Action::Delete { last: None } => 0,
+        Action::Group(writes) => writes.iter().map(write_bytes).sum(),
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     state::{State, object_bytes},
 };
 use crate::{
-    api::{Action, Precondition, Write, WriteError},
+    api::{Action, Write, WriteError},
     disk::{BLOCK, Disk},
     encoding::Encoding,
     event_log::LogWriter,
@@ -189,12 +189,7 @@ impl Sequencer {
 
     fn write(&mut self, write: Write) -> WriteResult {
         let current = self.state.get(write.resource, &write.key);
-        let holds = match (write.precondition, current) {
-            (Precondition::Absent, None) => true,
-            (Precondition::Revision(revision), Some(object)) => object.revision == revision,
-            _ => false,
-        };
-        if !holds {
+        if !write.precondition.holds(current) {
             return Err(WriteError::Precondition(current.cloned()));
         }
         match write.action {
@@ -233,7 +228,38 @@ impl Sequencer {
                 let Some(previous) = current.cloned() else { return Err(WriteError::Precondition(None)) };
                 Ok(self.delete(previous, last.as_ref()))
             }
+            Action::Group(writes) => {
+                self.check_group(&writes)?;
+                let mut result = Err(WriteError::Precondition(None));
+                for write in writes {
+                    result = self.write(write);
+                }
+                result
+            }
         }
+    }
+
+    /// Whether every write of a group can be made, after those before it. They are of different objects, so what one
+    /// does changes nothing for another but the space. The last one is what the group is for: what keeps it from being
+    /// made is told before all else.
+    fn check_group(&self, writes: &[Write]) -> Result<(), WriteError> {
+        let (mut added, mut replaced) = (0, 0);
+        for (at, write) in writes.iter().enumerate().rev() {
+            let current = self.state.get(write.resource, &write.key);
+            if !write.precondition.holds(current) {
+                let is_last = at + 1 == writes.len();
+                let last = || WriteError::Precondition(current.cloned());
+                return Err(if is_last { last() } else { WriteError::Overtaken });
+            }
+            if write.needs_namespace {
+                self.check_namespace(&write.key[..write.namespace_len as usize])?;
+            }
+            if let Action::Put { object, .. } = &write.action {
+                added += (write.key.len() + object.json.len() + SPLICE_BYTES_MAX) as u64;
+                replaced += current.map_or(0, |object| object_bytes(object));
+            }
+        }
+        if added > 0 { self.check_space(added, replaced) } else { Ok(()) }
     }
 
     fn delete(&mut self, previous: Arc<Object>, last: Option<&crate::object::EncodedObject>) -> Arc<Object> {
@@ -305,6 +331,7 @@ impl Sequencer {
     /// An upper bound of the record that the write will be.
     fn record_size(&self, write: &Write) -> usize {
         let json = match &write.action {
+            Action::Group(writes) => return writes.iter().map(|write| self.record_size(write)).sum(),
             Action::Put { object, .. } | Action::Delete { last: Some(object) } => {
                 object.json.len() + SPLICE_BYTES_MAX
             }

@@ -271,6 +271,7 @@ fn apply(expected: &mut Expected, write: &Write) {
         crate::api::Action::Delete { .. } => {
             expected.objects.remove(&key);
         }
+        crate::api::Action::Group(_) => unreachable!("the lives make none"),
     }
 }
 

@@ -57,7 +57,8 @@ pub(crate) trait Instance {
 macro_rules! storage_suite {
     ($backend:expr) => {
         $crate::testing::suite::storage_suite!($backend;
-            create_read_update_delete, preconditions, namespace_must_exist, deleted_with_a_last_state,
+            create_read_update_delete, preconditions, namespace_must_exist, writes_that_belong_together,
+            deleted_with_a_last_state,
             snapshots_are_ordered_and_fixed, every_revision_can_be_read_again, pages_come_from_one_revision,
             history_is_bounded_by_bytes, history_grows_with_what_is_alive, history_is_bounded_by_age, expires, quota, restarts, too_large,
             listeners_are_told, lists_and_watches_agree, updates_are_guaranteed, updates_refuse_and_keep);
@@ -169,6 +170,38 @@ pub(crate) fn namespace_must_exist(backend: &dyn Backend) {
     replace(&*store, &pod, "two");
     remove(&*store, &namespace);
     assert!(matches!(refused(&*store, in_namespace("a/y")), WriteError::NamespaceNotFound));
+}
+
+pub(crate) fn writes_that_belong_together(backend: &dyn Backend) {
+    let instance = backend.start(Setup::default());
+    let store = instance.store();
+    create(&*store, NAMESPACES, "a", "active");
+    let count = create(&*store, PODS, "a/count", "0");
+    let write = |key: &str| Write { needs_namespace: true, ..put(PODS, key, Precondition::Absent, "x") };
+    let charge = |revision: u64| put(PODS, "a/count", Precondition::Revision(revision), "1");
+    let made = store.submit(write("a/x").with(vec![charge(count.revision)])).wait().unwrap();
+    assert_eq!((&*made.key, made.revision), ("a/x", count.revision + 2));
+    let count = store.get(PODS, "a/count").unwrap();
+    assert_eq!(count.revision, made.revision - 1, "what was before it");
+
+    // Where one does not hold, none is made, whichever it is.
+    let before = store.revision();
+    let overtaken = write("a/y").with(vec![charge(count.revision - 1)]);
+    assert!(matches!(refused(&*store, overtaken), WriteError::Overtaken));
+    match refused(&*store, write("a/x").with(vec![charge(count.revision)])) {
+        WriteError::Precondition(Some(found)) => assert_eq!(found.revision, made.revision),
+        other => panic!("{other:?}"),
+    }
+    let elsewhere = Write { namespace_len: 1, ..write("b/y") };
+    let refusal = refused(&*store, elsewhere.with(vec![charge(count.revision)]));
+    assert!(matches!(refusal, WriteError::NamespaceNotFound));
+    assert_eq!(store.revision(), before);
+    assert_eq!(store.get(PODS, "a/count").unwrap().revision, count.revision);
+
+    // Two that take from the same: one of them loses.
+    let both = ["a/y", "a/z"].map(|key| store.submit(write(key).with(vec![charge(count.revision)])));
+    let results = both.map(|future| future.wait());
+    assert!(results[0].is_ok() && matches!(results[1], Err(WriteError::Overtaken)), "{results:?}");
 }
 
 pub(crate) fn deleted_with_a_last_state(backend: &dyn Backend) {
