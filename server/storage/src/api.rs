@@ -65,7 +65,7 @@ pub struct Write {
 
 impl Write {
     /// This write and `others`, which come before it, as one: all are made, in one batch, or none. They are of different
-    /// objects. The answer is that of this write; where one of the others does not hold, it is
+    /// objects, but that one may make anew what one before it deletes. The answer is that of this write; where one of the others does not hold, it is
     /// [`WriteError::Overtaken`].
     pub fn with(self, mut others: Vec<Write>) -> Write {
         if others.is_empty() {

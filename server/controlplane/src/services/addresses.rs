@@ -1,4 +1,4 @@
-//! IPAddress objects: one for each address that a service has, stored before the service is.
+//! IPAddress objects: one for each address that a service has, stored with the service.
 
 use std::net::IpAddr;
 
@@ -59,7 +59,7 @@ impl ServiceAddresses {
         ServiceAddresses { schema, ip_addresses: served.stored, ty: served.stored_type }
     }
 
-    /// What must be stored before a service may be: an object for each address that is new to it. What lies there of
+    /// What must be stored with a service: an object for each address that is new to it. What lies there of
     /// another service is one that nobody has any more, for the allocator gave the address out.
     pub(crate) fn charges(
         &self,

@@ -188,6 +188,14 @@ impl Sequencer {
     }
 
     fn write(&mut self, write: Write) -> WriteResult {
+        if let Action::Group(writes) = write.action {
+            self.check_group(&writes)?;
+            let mut result = Err(WriteError::Precondition(None));
+            for write in writes {
+                result = self.write(write);
+            }
+            return result;
+        }
         let current = self.state.get(write.resource, &write.key);
         if !write.precondition.holds(current) {
             return Err(WriteError::Precondition(current.cloned()));
@@ -228,24 +236,22 @@ impl Sequencer {
                 let Some(previous) = current.cloned() else { return Err(WriteError::Precondition(None)) };
                 Ok(self.delete(previous, last.as_ref()))
             }
-            Action::Group(writes) => {
-                self.check_group(&writes)?;
-                let mut result = Err(WriteError::Precondition(None));
-                for write in writes {
-                    result = self.write(write);
-                }
-                result
-            }
+            Action::Group(_) => unreachable!("taken apart above"),
         }
     }
 
-    /// Whether every write of a group can be made, after those before it. They are of different objects, so what one
-    /// does changes nothing for another but the space. The last one is what the group is for: what keeps it from being
+    /// Whether every write of a group can be made, after those before it: one of them may have deleted what the next one
+    /// makes anew, else they are of different objects. The last one is what the group is for: what keeps it from being
     /// made is told before all else.
     fn check_group(&self, writes: &[Write]) -> Result<(), WriteError> {
         let (mut added, mut replaced) = (0, 0);
         for (at, write) in writes.iter().enumerate().rev() {
+            let is_deleted = |other: &Write| {
+                matches!(other.action, Action::Delete { .. })
+                    && (other.resource, &other.key) == (write.resource, &write.key)
+            };
             let current = self.state.get(write.resource, &write.key);
+            let current = current.filter(|_| !writes[..at].iter().any(is_deleted));
             if !write.precondition.holds(current) {
                 let is_last = at + 1 == writes.len();
                 let last = || WriteError::Precondition(current.cloned());

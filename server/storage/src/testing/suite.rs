@@ -198,6 +198,15 @@ pub(crate) fn writes_that_belong_together(backend: &dyn Backend) {
     assert_eq!(store.revision(), before);
     assert_eq!(store.get(PODS, "a/count").unwrap().revision, count.revision);
 
+    // What one deletes another may make anew.
+    let old = store.get(PODS, "a/x").unwrap();
+    let gone = Write {
+        action: Action::Delete { last: None },
+        ..put(PODS, "a/x", Precondition::Revision(old.revision), "")
+    };
+    let anew = store.submit(write("a/x").with(vec![gone])).wait().unwrap();
+    assert_eq!(anew.revision, old.revision + 2);
+
     // Two that take from the same: one of them loses.
     let both = ["a/y", "a/z"].map(|key| store.submit(write(key).with(vec![charge(count.revision)])));
     let results = both.map(|future| future.wait());
