@@ -5,12 +5,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
 };
 
 use ringbolt_tests::{
-    server::{ADMIN_TOKEN, Server, workspace},
+    server::{ADMIN_TOKEN, Server, scratch, workspace},
     shared,
 };
 
@@ -145,7 +146,21 @@ impl Corpus {
     }
 }
 
+/// A key of the kind that the recorded tokens were signed with.
+fn key() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let path = scratch("compat-key").join("sa.key");
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+        fs::write(&path, key.serialize_pem()).unwrap();
+        path
+    })
+}
+
 fn start(name: &str) -> Server {
+    let key = key().display();
+    let (signs, checks) =
+        (format!("--service-account-signing-key-file={key}"), format!("--service-account-key-file={key}"));
     Server::start(
         name,
         &[
@@ -154,6 +169,8 @@ fn start(name: &str) -> Server {
             "--service-cluster-ip-range=10.0.0.0/24",
             "--authorization-mode=Node,RBAC",
             "--allow-privileged=true",
+            &signs,
+            &checks,
         ],
     )
 }

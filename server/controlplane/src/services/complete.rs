@@ -225,12 +225,9 @@ impl<'c, 'o> Completion<'c, 'o> {
             let full = || refused("failed to allocate IP: range is full".to_owned());
             return range.and_then(|r| r.free(taken)).ok_or_else(full);
         };
-        let why = match range.filter(|r| r.contains(address)) {
-            None => "the provided network does not match the current range".to_owned(),
-            Some(range) if !range.is_usable(address) => format!(
-                "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
-            ),
-            Some(_) if taken(address) => "provided IP is already allocated".to_owned(),
+        let why = match range.filter(|r| r.is_usable(address)) {
+            None => "the provided network does not match the current range",
+            Some(_) if taken(address) => "provided IP is already allocated",
             Some(_) => return Ok(address),
         };
         Err(refused(format!("failed to allocate IP {asked}: {why}")))

@@ -123,10 +123,9 @@ fn addresses_outside_of_the_range() {
         assert_eq!(complete(&allocator, &service("x", &spec), None).1, [expect]);
     };
     check("10.1.0.5", "the provided network does not match the current range");
-    check(
-        "10.0.0.255",
-        "the provided IP (10.0.0.255) is not in the valid range. The range of valid IPs is 10.0.0.0/24",
-    );
+    // A network's own address and its broadcast address are no addresses of services.
+    check("10.0.0.255", "the provided network does not match the current range");
+    check("10.0.0.0", "the provided network does not match the current range");
 }
 
 #[test]
