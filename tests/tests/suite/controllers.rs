@@ -422,3 +422,132 @@ fn aggregated_roles() {
     assert_eq!(client.delete(&format!("{roles}/c"), &Value::Null), 200);
     client.wait(&path, "without c", |_, role| verbs(role) == ["get", "list"]);
 }
+
+fn pod(name: &str, cpu: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]},
+    })
+}
+
+fn quota(hard: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}})
+}
+
+/// More creates at once than fit: as many are made as fit, and the usage is what there is, in the end and always.
+#[test]
+fn quotas_hold_under_a_race() {
+    let server = Server::start("controllers-quota", &["--disable-admission-plugins=ServiceAccount"]);
+    let mut client = Client::new(&server);
+    client.created("/api/v1/namespaces", &namespace("a"));
+    let quotas = "/api/v1/namespaces/a/resourcequotas";
+    client.created(quotas, &quota(&json!({"pods": "10", "requests.cpu": "2", "count/secrets": "1"})));
+    let path = format!("{quotas}/q");
+    client.wait(&path, "counted", |_, quota| quota["status"]["used"]["pods"] == "0");
+    let pods = "/api/v1/namespaces/a/pods";
+    let made: usize = thread::scope(|scope| {
+        let work = (0..8).map(|number| {
+            let server = &server;
+            scope.spawn(move || {
+                let mut client = Client::new(server);
+                let codes = (0..6).map(|at| client.create(pods, &pod(&format!("p{number}-{at}"), "100m")).0);
+                codes.filter(|code| *code == 201).count()
+            })
+        });
+        let work: Vec<_> = work.collect();
+        work.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(made, 10);
+    let (_, now) = client.get(&path);
+    assert_eq!(now["status"]["used"], json!({"pods": "10", "requests.cpu": "1", "count/secrets": "0"}));
+    let managers = now["metadata"]["managedFields"].as_array().unwrap();
+    let managers: Vec<&str> = managers.iter().map(|entry| entry["manager"].as_str().unwrap()).collect();
+    assert!(managers.contains(&"kube-apiserver") && managers.contains(&"kube-controller-manager"));
+
+    let mut refused = |object: &Value, expect: &str| {
+        let (code, status) = client.create(pods, object);
+        let name = object["metadata"]["name"].as_str().unwrap();
+        assert_eq!(
+            (code, status["message"].as_str().unwrap()),
+            (403, &*format!("pods \"{name}\" is forbidden: {expect}"))
+        );
+    };
+    refused(
+        &pod("x", "1500m"),
+        "exceeded quota: q, requested: pods=1,requests.cpu=1500m, used: pods=10,requests.cpu=1, limited: \
+         pods=10,requests.cpu=2",
+    );
+    let mut without = pod("y", "1");
+    without["spec"]["containers"][0]["resources"] = json!({});
+    refused(&without, "failed quota: q: must specify requests.cpu for: c");
+
+    // What goes is counted again; what is not made is not counted.
+    let (_, list) = client.get(pods);
+    let name = list["items"][0]["metadata"]["name"].as_str().unwrap();
+    assert_eq!(client.delete(&format!("{pods}/{name}"), &Value::Null), 200);
+    client.wait(&path, "lower", |_, quota| quota["status"]["used"]["pods"] == "9");
+    let there = list["items"][1]["metadata"]["name"].as_str().unwrap();
+    assert_eq!(client.create(pods, &pod(there, "100m")).0, 409);
+    assert_eq!(client.create(&format!("{pods}?dryRun=All"), &pod("dry", "100m")).0, 201);
+    let (_, now) = client.get(&path);
+    assert_eq!(now["status"]["used"]["pods"], "9");
+
+    // New limits are counted for, and say so.
+    assert_eq!(client.merge(&path, &json!({"spec": {"hard": {"configmaps": "5"}}})).0, 200);
+    let now = client.wait(&path, "counted", |_, quota| !quota["status"]["used"]["configmaps"].is_null());
+    assert_eq!(now["status"]["hard"]["configmaps"], "5");
+    // The authority's.
+    assert_eq!(now["status"]["used"]["configmaps"], "1");
+}
+
+/// Node ports and storage classes, charged by what an update adds.
+#[test]
+fn quotas_of_services_and_claims() {
+    let server = Server::start("controllers-quota-kinds", &[]);
+    let mut client = Client::new(&server);
+    client.created("/api/v1/namespaces", &namespace("a"));
+    let quotas = "/api/v1/namespaces/a/resourcequotas";
+    let gold = "gold.storageclass.storage.k8s.io/requests.storage";
+    client.created(
+        quotas,
+        &quota(&json!({"services.nodeports": "2", "services": "3", gold: "2Gi", "count/leases.coordination.k8s.io": "1"})),
+    );
+    let path = format!("{quotas}/q");
+    client.wait(&path, "counted", |_, quota| quota["status"]["used"]["services"] == "0");
+    let services = "/api/v1/namespaces/a/services";
+    let service = |name: &str, kind: &str, ports: &[u16]| {
+        let ports: Vec<Value> = ports.iter().map(|p| json!({"name": format!("p{p}"), "port": p})).collect();
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"type": kind, "ports": ports}})
+    };
+    client.created(services, &service("s", "NodePort", &[80]));
+    client.created(services, &service("t", "ClusterIP", &[80, 81]));
+    let (code, status) = client.merge(&format!("{services}/t"), &json!({"spec": {"type": "NodePort"}}));
+    assert_eq!(
+        (code, status["message"].as_str().unwrap()),
+        (
+            403,
+            "services \"t\" is forbidden: exceeded quota: q, requested: services.nodeports=2, used: \
+             services.nodeports=1, limited: services.nodeports=2"
+        )
+    );
+    let one = json!({"spec": {"type": "NodePort", "ports": [{"name": "p80", "port": 80}]}});
+    assert_eq!(client.merge(&format!("{services}/t"), &one).0, 200);
+    let claims = "/api/v1/namespaces/a/persistentvolumeclaims";
+    let claim = |name: &str, size: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": size}}},
+        })
+    };
+    client.created(claims, &claim("c", "1Gi"));
+    assert_eq!(client.create(claims, &claim("d", "1536Mi")).0, 403);
+    let lease = |name: &str| json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": {}});
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/a/leases";
+    client.created(leases, &lease("l"));
+    assert_eq!(client.create(leases, &lease("m")).0, 403);
+    let (_, now) = client.get(&path);
+    assert_eq!(
+        now["status"]["used"],
+        json!({"services": "2", "services.nodeports": "2", gold: "1Gi", "count/leases.coordination.k8s.io": "1"})
+    );
+}
