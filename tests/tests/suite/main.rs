@@ -10,5 +10,6 @@ mod crash;
 mod h2spec;
 mod objects;
 mod startup;
+mod token_request;
 mod watchers;
 mod wire;
