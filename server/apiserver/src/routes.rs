@@ -93,7 +93,7 @@ impl RouteTable {
         let info = &request.info;
         // What is proxied to may know OPTIONS, for which RequestInfo has no verb.
         let options = request.head.method == "OPTIONS" && info.subresource == "proxy";
-        let as_get = options.then(|| RequestInfo { verb: Verb::Get, ..**info });
+        let as_get = options.then_some(RequestInfo { verb: Verb::Get, ..**info });
         match self.lookup(as_get.as_ref().unwrap_or(info), info.path) {
             // A watch by path is a GET; no resource knows HEAD, but what is proxied to may.
             Route::Resource(_) if info.verb_via_path_prefix && request.head.method != "GET" => {

@@ -106,7 +106,7 @@ impl<'a> Untyped<'a> {
             let value = self.value(&path.then(Step::Key(key)))?;
             entries.set(known, key, value);
         }
-        Ok(Value::Map(if self.as_written { entries.as_written() } else { entries.finish() }))
+        Ok(Value::Map(if self.as_written { entries.in_order() } else { entries.finish() }))
     }
 
     fn list(&mut self, path: &Path<'_>) -> Read<Value<'a>> {
@@ -187,7 +187,7 @@ impl<'a> Entries<'a> {
         self.entries.push((key, value));
     }
 
-    fn as_written(self) -> Map<'a> {
+    fn in_order(self) -> Map<'a> {
         Map::from_entries(self.entries)
     }
 
