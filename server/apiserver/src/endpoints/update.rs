@@ -215,7 +215,7 @@ impl<C: Change> Update<C> {
                 Err(error) => return Err(write::status(&self.store, &self.namespace, &self.name, error)),
             }
         }
-        Err(Status::modified(self.store.status_group(), self.store.resource(), &self.name))
+        Err(Status::modified(self.store.group(), self.store.resource(), &self.name))
     }
 
     /// What is told where there is no object to change.
@@ -336,7 +336,7 @@ impl<C: Change> Update<C> {
             return Ok(());
         }
         if version != stored.revision {
-            return Err(Status::modified(store.status_group(), store.resource(), &self.name));
+            return Err(Status::modified(store.group(), store.resource(), &self.name));
         }
         Ok(())
     }

@@ -78,6 +78,7 @@ fn prepare<'a>(arena: &'a Bump, object: &mut Value<'a>) {
         let condition = [
             ("type", Value::String("PodScheduled")),
             ("status", Value::String("False")),
+            ("lastTransitionTime", Value::String(crate::clock::now_seconds(arena))),
             ("reason", Value::String("SchedulingGated")),
             ("message", Value::String("Scheduling is blocked due to non-empty scheduling gates")),
         ];

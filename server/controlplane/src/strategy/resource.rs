@@ -38,12 +38,18 @@ const SLICE: &[Member] = &[
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
-        "deviceclasses" => Rules { returns_deleted: true, ..Rules::SPEC },
+        "deviceclasses" => Rules {
+            returns_deleted: true,
+            validate: Some(validation::resource::validate_class),
+            validate_update: Some(validation::resource::validate_class_update),
+            ..Rules::SPEC
+        },
         "resourceclaims" => Rules {
             returns_deleted: true,
             status_metadata: StatusMetadata::Reset,
             prepare_for_update: Some(drop_deallocated_devices),
             disabled: CLAIM,
+            validate: Some(validation::resource::validate_claim),
             validate_update: Some(validation::resource::validate_claim_update),
             ..Rules::STATUS
         },
@@ -58,6 +64,8 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             returns_deleted: true,
             selectable: &RESOURCE_SLICE,
             disabled: SLICE,
+            validate: Some(validation::resource::validate_slice),
+            validate_update: Some(validation::resource::validate_slice_update),
             warnings: Some(crate::warnings::resource_slice),
             ..Rules::SPEC
         },
@@ -65,6 +73,12 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             unconditional_update: false,
             status_metadata: StatusMetadata::Reset,
             prepare_for_update: Some(renew_taint_time),
+            validate: Some(|object, errors| {
+                validation::resource::taint_rule(Part::Main, object, None, errors);
+            }),
+            validate_update: Some(|part, object, old, errors| {
+                validation::resource::taint_rule(part, object, Some(old), errors);
+            }),
             ..Rules::SPEC_AND_STATUS
         },
         _ => return None,

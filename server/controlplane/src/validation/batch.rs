@@ -88,7 +88,8 @@ fn generated_selector(object: &Value<'_>, spec: &Map<'_>, errors: &mut Errors) {
         ] {
             expected.insert(key, Value::String(spec.arena().alloc_str(value)));
         }
-        if !selector::matches(wanted, Some(&expected)) {
+        let readable = validate_label_selector(spec.get("selector"), "").is_empty();
+        if readable && !selector::matches(wanted, Some(&expected)) {
             let shown = Value::Map(wanted.clone());
             errors.push(FieldError::invalid("spec.selector", &shown, "`selector` not auto-generated"));
         }
@@ -97,18 +98,20 @@ fn generated_selector(object: &Value<'_>, spec: &Map<'_>, errors: &mut Errors) {
 
 fn job(spec: &Map<'_>, errors: &mut Errors) {
     job_spec(spec, "spec", errors);
-    match spec.child("selector") {
-        None => errors.push(FieldError::required("spec.selector", "")),
-        Some(wanted) => {
-            errors.extend(validate_label_selector(spec.get("selector"), "spec.selector"));
-            let template = spec.child("template").and_then(|t| t.child("metadata"));
-            let labels = template.and_then(|m| m.child("labels"));
-            if !selector::matches(wanted, labels) {
-                let shown = labels.map_or(Value::Null, |l| Value::Map(l.clone()));
-                let why = "`selector` does not match template `labels`";
-                errors.push(FieldError::invalid("spec.template.metadata.labels", &shown, why));
-            }
-        }
+    let wanted = spec.child("selector");
+    let found = validate_label_selector(spec.get("selector"), "spec.selector");
+    if wanted.is_none() {
+        errors.push(FieldError::required("spec.selector", ""));
+    }
+    // A selector that cannot be read is not held against the labels; none at all selects nothing.
+    let readable = found.is_empty();
+    errors.extend(found);
+    let template = spec.child("template").and_then(|t| t.child("metadata"));
+    let labels = template.and_then(|m| m.child("labels"));
+    if readable && !wanted.is_some_and(|s| selector::matches(s, labels)) {
+        let shown = labels.map_or(Value::Null, |l| Value::Map(l.clone()));
+        let why = "`selector` does not match template `labels`";
+        errors.push(FieldError::invalid("spec.template.metadata.labels", &shown, why));
     }
 }
 

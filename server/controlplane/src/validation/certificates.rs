@@ -203,6 +203,9 @@ pub(crate) fn validate_trust_bundle(object: &Value<'_>, errors: &mut Errors) {
     if !name.is_empty() {
         each_invalid(trust_bundle_name_errors(name, signer), "metadata.name", name, errors);
     }
+    if !signer.is_empty() {
+        signer_name(signer, "spec.signerName", errors);
+    }
 }
 
 /// A bundle of a signer has the signer's name, slashes as colons, in front of its own.

@@ -179,8 +179,6 @@ pub(crate) fn validate_update(_: Part, object: &Value<'_>, old: &Value<'_>, erro
     let changed = !same(object.path(&["endpoints"]), old.path(&["endpoints"]));
     slice(object, changed, errors);
     if !same(object.path(&["addressType"]), old.path(&["addressType"])) {
-        // A type that may not change is not looked at further.
-        errors.retain(|e| e.field != "addressType" || e.detail.is_empty());
         super::declared_immutable("addressType", errors);
     }
 }

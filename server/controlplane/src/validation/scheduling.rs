@@ -5,6 +5,7 @@ use ringbolt_machinery::{field::FieldError, value::Value};
 
 use super::{Errors, immutable, one_of_optional};
 use crate::limits::HIGHEST_USER_DEFINABLE_PRIORITY;
+use crate::tree::Members;
 
 const SYSTEM_PREFIX: &str = "system-";
 /// The system's own classes with their values.
@@ -31,6 +32,10 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
         ));
     }
     if let Some(map) = object.as_map() {
+        if map.has("preemptionPolicy") && map.lacks("preemptionPolicy") {
+            errors.push(FieldError::required("preemptionPolicy", ""));
+            return;
+        }
         one_of_optional(map, "preemptionPolicy", "", &["PreemptLowerPriority", "Never"], errors);
     }
 }

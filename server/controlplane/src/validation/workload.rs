@@ -157,8 +157,9 @@ fn deployment_strategy(spec: &Map<'_>, errors: &mut Errors) {
         }
         ("Recreate" | "RollingUpdate", _) => {}
         _ => {
-            let shown = Value::Map(strategy.clone());
-            errors.push(FieldError::not_supported("spec.strategy", &shown, &["Recreate", "RollingUpdate"]));
+            let shown = go::text("apps", "DeploymentStrategy", Some(&Value::Map(strategy.clone())));
+            let supported = ["Recreate", "RollingUpdate"];
+            errors.push(FieldError::not_supported("spec.strategy", Verbatim(&shown), &supported));
         }
     }
 }
