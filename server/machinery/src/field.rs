@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::value::Value;
+use crate::{json::quote::write_compact, value::Value};
 
 /// Kinds of field errors, as `metav1.CauseType` names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,7 +313,11 @@ pub fn write_json(value: &Value<'_>, out: &mut String) {
         Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),
         Value::Float(f) => write_float(*f, out),
         Value::String(s) => write_json_string(s, out),
-        Value::Raw(text) => out.push_str(text),
+        Value::Raw(text) => {
+            let mut compact = Vec::with_capacity(text.len());
+            write_compact(&mut compact, text);
+            out.push_str(&String::from_utf8_lossy(&compact));
+        }
         Value::List(list) => {
             out.push('[');
             for (at, item) in list.iter().enumerate() {

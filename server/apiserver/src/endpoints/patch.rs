@@ -132,6 +132,15 @@ impl Change for Patch {
                     }
                     Err(why)
                 }
+                None if holds_opaque(tree) => {
+                    let text = match self.kind {
+                        PatchType::JsonPatch => patch::json_patched_text(current, bytes),
+                        _ => patch::merged_text(current, bytes),
+                    };
+                    let text = text.map_err(PatchError::into_status)?;
+                    let text = arena.alloc_slice_copy(text.as_bytes());
+                    json::decode_typed(arena, schema, ty, text, mode).map_err(|e| e.to_string())
+                }
                 None => json::retype(arena, schema, ty, &target, mode).map_err(|e| e.to_string()),
             };
         }
@@ -273,6 +282,17 @@ fn kind_error(store: &ResourceStore, target: &Value<'_>) -> Option<String> {
         ));
     }
     Some(body::unknown_conversion((version, kind), (store.group(), store.kind())))
+}
+
+/// Whether an object has members that only its users understand: their text stays as it was written, in the order it
+/// was written.
+fn holds_opaque(value: &Value<'_>) -> bool {
+    match value {
+        Value::Raw(_) => true,
+        Value::List(list) => list.iter().any(holds_opaque),
+        Value::Map(map) => map.iter().any(|(key, value)| key != "metadata" && holds_opaque(value)),
+        _ => false,
+    }
 }
 
 /// Whether an outcome says no version.

@@ -21,34 +21,37 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     taints(object, errors);
     resources(object, errors);
     features(object, errors);
-    with_map(object, "spec", |spec| {
-        let path = "spec.podCIDRs";
-        let ranges: Vec<&str> = spec.items("podCIDRs").iter().map(|r| r.as_str().unwrap_or("")).collect();
-        for (at, range) in ranges.iter().enumerate() {
-            address::legacy_cidr(range, &[], &index(path, at), errors);
-        }
-        if ranges.len() < 2 {
-            return;
-        }
-        let families: Vec<bool> = ranges
-            .iter()
-            .filter_map(|r| network::parse_legacy_cidr(r))
-            .map(|(address, _)| address.is_ipv4())
-            .collect();
-        if let Some(at) = ranges.iter().position(|r| network::parse_legacy_cidr(r).is_none()) {
-            let why = format!(
-                "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{at}]: <nil> (invalid CIDR address: {})",
-                ranges[at]
-            );
-            errors.push(FieldError::internal(path, why));
-        }
-        let dual = families.len() == ranges.len() && families.contains(&true) && families.contains(&false);
-        if !dual || ranges.len() > 2 {
-            let shown = spec.get("podCIDRs").unwrap_or(&Value::Null);
-            let why = "may specify no more than one CIDR for each IP family";
-            errors.push(FieldError::invalid(path, shown, why));
-        }
-    });
+    with_map(object, "spec", |spec| pod_ranges(spec, &[], errors));
+}
+
+/// The ranges of a node's pods; those that are `kept` may be written as they once could be.
+fn pod_ranges(spec: &Map<'_>, kept: &[&str], errors: &mut Errors) {
+    let path = "spec.podCIDRs";
+    let ranges: Vec<&str> = spec.items("podCIDRs").iter().map(|r| r.as_str().unwrap_or("")).collect();
+    for (at, range) in ranges.iter().enumerate() {
+        address::legacy_cidr(range, kept, &index(path, at), errors);
+    }
+    if ranges.len() < 2 {
+        return;
+    }
+    let families: Vec<bool> = ranges
+        .iter()
+        .filter_map(|r| network::parse_legacy_cidr(r))
+        .map(|(address, _)| address.is_ipv4())
+        .collect();
+    if let Some(at) = ranges.iter().position(|r| network::parse_legacy_cidr(r).is_none()) {
+        let why = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{at}]: <nil> (invalid CIDR address: {})",
+            ranges[at]
+        );
+        errors.push(FieldError::internal(path, why));
+    }
+    let dual = families.len() == ranges.len() && families.contains(&true) && families.contains(&false);
+    if !dual || ranges.len() > 2 {
+        let shown = spec.get("podCIDRs").unwrap_or(&Value::Null);
+        let why = "may specify no more than one CIDR for each IP family";
+        errors.push(FieldError::invalid(path, shown, why));
+    }
 }
 
 /// Taints. Their path names the metadata: that is how clients know it.
@@ -157,6 +160,8 @@ pub(crate) fn validate_update(_: Part, object: &Value<'_>, old: &Value<'_>, erro
                 n if n != now.len() => 1,
                 _ => now.iter().zip(&before).filter(|(a, b)| a != b).count(),
             };
+            let kept: Vec<&str> = before.iter().map(String::as_str).collect();
+            pod_ranges(new, &kept, errors);
             for _ in 0..changed {
                 let why = "node updates may not change podCIDR except from \"\" to valid";
                 errors.push(FieldError::forbidden("spec.podCIDRs", why));

@@ -5,11 +5,13 @@
 mod admission;
 mod defaults;
 mod fields;
+mod invalid;
 mod kinds;
 mod messages;
 mod registry;
 mod service_account;
 mod service_addresses;
+mod warnings;
 
 use bumpalo::Bump;
 use ringbolt_apiserver::registry::{Part, ServedResource};
@@ -79,6 +81,16 @@ impl<'r> Kind<'r> {
             decode_untyped(&arena, old.as_bytes()).unwrap(),
         );
         self.0.strategy.validate_update(Part::Main, &new, &old).iter().map(ToString::to_string).collect()
+    }
+
+    /// What the writer of an object is warned of.
+    fn warnings(&self, part: Part, json: &Json, old: Option<&Json>) -> Vec<String> {
+        let arena = Bump::new();
+        let decode = |json: &Json| {
+            let text = arena.alloc_str(&json.to_string());
+            decode_untyped(&arena, text.as_bytes()).unwrap()
+        };
+        self.0.strategy.warnings(part, &decode(json), old.map(decode).as_ref())
     }
 
     /// Whether an update makes a new generation.

@@ -3,8 +3,7 @@
 use ringbolt_machinery::{
     field::{FieldError, child, index},
     validation::names::{
-        c_identifier_errors, dns1123_subdomain_errors, label_value_errors, max_len_error,
-        qualified_name_errors, regex_error,
+        c_identifier_errors, dns1123_subdomain_errors, label_value_errors, qualified_name_errors, regex_error,
     },
     value::{Map, Value},
 };
@@ -68,7 +67,7 @@ pub(super) fn declared_driver(name: &str, path: &str, declared: &mut Errors) {
         return;
     }
     if name.len() > NAME_MAX {
-        declared.push(FieldError::invalid(path, name, max_len_error(NAME_MAX)));
+        declared.push(FieldError::invalid(path, name, format!("must be no more than {NAME_MAX} bytes")));
     } else if !dns1123_subdomain_errors(&name.to_lowercase()).is_empty() {
         let why = regex_error(
             "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an \
