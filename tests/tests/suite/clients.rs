@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use self::kubectl::Kubectl;
 
+mod day;
 mod kubectl;
 mod session;
 mod tokens;
@@ -144,4 +145,27 @@ fn kubectl_tables() {
         &cluster,
         &format!("t-{}", std::process::id()),
     );
+}
+
+#[test]
+fn kubectl_day_1_37() {
+    let Some(programs) = programs() else { return };
+    day(&programs.join("kubectl"), "day-1-37");
+}
+
+#[test]
+fn kubectl_day_1_32() {
+    if !Command::new("kubectl").args(["version", "--client"]).output().is_ok_and(|o| o.status.success()) {
+        note("left out: a day of kubectl 1.32, since there is no kubectl");
+        return;
+    }
+    day(Path::new("kubectl"), "day-1-32");
+}
+
+fn day(program: &Path, name: &str) {
+    let cluster = match env::var_os("RINGBOLT_KUBECONFIG") {
+        Some(path) => Cluster::Named(path.into()),
+        None => Cluster::Own(Box::new(Server::start(name, &[]))),
+    };
+    day::run(program, &cluster, &format!("{name}-{}", std::process::id()));
 }

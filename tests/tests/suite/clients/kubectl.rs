@@ -77,6 +77,38 @@ impl Kubectl {
         error
     }
 
+    /// What kubectl prints where it ends with status 1 to say that there is something to print (`diff`).
+    pub(super) fn differs(&self, line: &str, input: &str) -> String {
+        let (ok, out, error) = self.run(&words(line), Some(input));
+        assert!(
+            !ok && error.trim() == "exit status 1" || !ok && error.is_empty(),
+            "kubectl {line}: {error}{out}"
+        );
+        out
+    }
+
+    /// A command that opens an editor, with `editor` in its place: a program and its arguments, the file is added.
+    pub(super) fn edits(&self, line: &str, editor: &str) -> String {
+        let output = self.command(&words(line)).env("KUBE_EDITOR", editor).output().expect("kubectl starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {line}: {error}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Asks until `line` prints `expect`: something that the server does by itself, in its own time.
+    pub(super) fn comes_to_print(&self, line: &str, expect: &str) {
+        let mut last = String::new();
+        for _ in 0..100 {
+            let (ok, out, error) = self.run(&words(line), None);
+            if ok && out.trim() == expect {
+                return;
+            }
+            last = out + &error;
+            thread::sleep(Duration::from_millis(200));
+        }
+        panic!("kubectl {line}: {expect:?} did not come; last: {last}");
+    }
+
     /// Fails unless what kubectl prints for `line` is `expect`, white space at the ends aside.
     pub(super) fn prints(&self, line: &str, expect: &str) {
         let out = self.ok(line);
