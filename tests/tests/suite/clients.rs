@@ -22,19 +22,19 @@ use serde_json::Value;
 use self::kubectl::Kubectl;
 
 mod day;
-mod kubectl;
+pub(crate) mod kubectl;
 mod session;
 mod tokens;
 
 /// Builds the programs of `tests/clients` once; `None`, with a printed line, where that cannot be done.
-fn programs() -> Option<PathBuf> {
+pub(crate) fn programs() -> Option<PathBuf> {
     static BUILT: std::sync::OnceLock<Option<PathBuf>> = std::sync::OnceLock::new();
     BUILT.get_or_init(build).clone()
 }
 
 fn build() -> Option<PathBuf> {
     if !Command::new("go").arg("version").output().is_ok_and(|o| o.status.success()) {
-        note("left out: kubectl 1.37 and client-go, since there is no Go to build them with");
+        note("left out: kubectl 1.37, client-go and a cluster, since there is no Go to build them with");
         return None;
     }
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
@@ -44,7 +44,7 @@ fn build() -> Option<PathBuf> {
         .arg("build")
         .args(["-ldflags", "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2", "-o"])
         .arg(&folder)
-        .args(["./kubectl", "./clientgo"])
+        .args(["./kubectl", "./clientgo", "./nodes"])
         .current_dir(workspace().join("tests/clients"))
         .output()
         .expect("go was run before");

@@ -4,6 +4,7 @@
 
 mod bootstrap;
 mod clients;
+mod cluster;
 mod compat;
 mod controllers;
 mod crash;

@@ -7,7 +7,7 @@ const PATIENCE: &str = "30s";
 const LIMIT_S: &str = "60";
 
 /// A kubectl against one cluster and namespace.
-pub(super) struct Kubectl {
+pub(crate) struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     namespace: String,
@@ -15,7 +15,7 @@ pub(super) struct Kubectl {
 }
 
 impl Kubectl {
-    pub(super) fn new(program: &Path, kubeconfig: &Path, namespace: &str) -> Kubectl {
+    pub(crate) fn new(program: &Path, kubeconfig: &Path, namespace: &str) -> Kubectl {
         let (program, kubeconfig) = (program.to_owned(), kubeconfig.to_owned());
         Kubectl { program, kubeconfig, namespace: namespace.to_owned(), home: scratch("kubectl") }
     }
@@ -55,12 +55,12 @@ impl Kubectl {
     }
 
     /// What kubectl prints; it must succeed.
-    pub(super) fn ok(&self, line: &str) -> String {
+    pub(crate) fn ok(&self, line: &str) -> String {
         self.ok_with(line, None)
     }
 
     /// What kubectl prints, given `input`; it must succeed.
-    pub(super) fn fed(&self, line: &str, input: &str) -> String {
+    pub(crate) fn fed(&self, line: &str, input: &str) -> String {
         self.ok_with(line, Some(input))
     }
 
@@ -71,7 +71,7 @@ impl Kubectl {
     }
 
     /// What kubectl says on standard error; it must fail.
-    pub(super) fn fails(&self, line: &str, input: Option<&str>) -> String {
+    pub(crate) fn fails(&self, line: &str, input: Option<&str>) -> String {
         let (ok, out, error) = self.run(&words(line), input);
         assert!(!ok, "kubectl {line}: did not fail: {out}{error}");
         error
@@ -107,15 +107,24 @@ impl Kubectl {
     }
 
     /// Fails unless what kubectl prints for `line` is `expect`, white space at the ends aside.
-    pub(super) fn prints(&self, line: &str, expect: &str) {
+    pub(crate) fn prints(&self, line: &str, expect: &str) {
         let out = self.ok(line);
         assert_eq!(out.trim(), expect, "kubectl {line}");
     }
 
     /// `get NAME -o json`.
-    pub(super) fn json(&self, name: &str) -> Value {
+    pub(crate) fn json(&self, name: &str) -> Value {
         let text = self.ok(&format!("get {name} -o json"));
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}: {text}"))
+    }
+
+    /// `get NAME -o json`, or what kubectl said instead.
+    pub(crate) fn try_json(&self, name: &str) -> Result<Value, String> {
+        let (ok, out, error) = self.run(&words(&format!("get {name} -o json")), None);
+        if !ok {
+            return Err(error);
+        }
+        serde_json::from_str(&out).map_err(|e| format!("{e}: {out}"))
     }
 
     /// A command that goes on: its lines as they come, until it is dropped.
