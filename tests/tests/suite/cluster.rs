@@ -79,8 +79,7 @@ fn controllers_and_scheduler_of_kubernetes() {
     // The controllers of kube-controller-manager are to do the work.
     let named = std::env::var_os("RINGBOLT_KUBECONFIG").map(std::path::PathBuf::from);
     let mut server = named.is_none().then(|| Server::start("cluster", &["--embedded-controllers="]));
-    let kubeconfig =
-        named.or(server.as_ref().map(Server::kubeconfig)).expect("one of the two is there");
+    let kubeconfig = named.or(server.as_ref().map(Server::kubeconfig)).expect("one of the two is there");
     let mut processes = Processes::start(&peers, &programs, &kubeconfig, NODES);
     let namespace = format!("cluster-{}", std::process::id());
     let kubectl = Kubectl::new(&programs.join("kubectl"), &kubeconfig, &namespace);
@@ -94,7 +93,7 @@ fn controllers_and_scheduler_of_kubernetes() {
     workloads::begin(&user);
     workloads::deployment(&user);
     workloads::end(&user);
-    kinds::end(&user, &kubeconfig);
+    kinds::end(&user);
     workloads::collected(&user);
     kinds::namespace_goes(&user);
     kinds::leaders(&user);

@@ -8,7 +8,10 @@ use ringbolt_tests::note;
 /// test with `RINGBOLT_KUBECONFIG`.
 const KNOWN: &[(&str, &str)] = &[
     ("The manifest file is empty, ignoring", "of the defaults: no static manifest of admission is named"),
-    ("the object has been modified; please apply your changes", "two writers of one object; the loser tries again"),
+    (
+        "the object has been modified; please apply your changes",
+        "two writers of one object; the loser tries again",
+    ),
     ("is not as new as written version", "an informer behind its controller's own write; it tries again"),
     ("unable to fetch metrics from resource metrics API", "there is no metrics.k8s.io for the autoscaler"),
 ];
@@ -55,7 +58,9 @@ fn is_error(name: &str, line: &str) -> bool {
     }
     let head = line.as_bytes();
     let klog = head.len() > 5 && head[1..5].iter().all(u8::is_ascii_digit);
-    (klog && matches!(head[0], b'E' | b'F')) || line.starts_with("panic: ") || line.starts_with("fatal error: ")
+    (klog && matches!(head[0], b'E' | b'F'))
+        || line.starts_with("panic: ")
+        || line.starts_with("fatal error: ")
 }
 
 /// A line without its time, with runs of digits and quoted names replaced, so that the same fault is one kind.

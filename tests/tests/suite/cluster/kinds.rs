@@ -1,7 +1,5 @@
 //! Controllers of objects that are no pods: nodes, namespaces, accounts, certificates, volumes, quotas, roles.
 
-use std::{fs, path::Path};
-
 use super::*;
 
 /// The taint of a node that nobody has called ready yet.
@@ -106,7 +104,7 @@ fn certificate(user: &User) {
 }
 
 /// Looks at what [`begin`] began.
-pub(super) fn end(user: &User, kubeconfig: &Path) {
+pub(super) fn end(user: &User) {
     let namespace = &user.namespace;
     let secret = user.wait("secret/robot", "filled", |s| s["data"]["token"].is_string());
     let plain = |field: &str| {
@@ -114,24 +112,19 @@ pub(super) fn end(user: &User, kubeconfig: &Path) {
         String::from_utf8(base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).unwrap()).unwrap()
     };
     assert_eq!(plain("namespace"), *namespace);
-    // The token and the certificate are good with the server: it knows whose they are.
-    let whoami = |credential: &str| {
-        let out = user.kubectl.ok(&format!("{credential} auth whoami -o json"));
-        serde_json::from_str::<Value>(&out).unwrap()["status"]["userInfo"]["username"].clone()
-    };
-    let bare = user.namespace.clone() + ".kubeconfig";
-    let bare = kubeconfig.with_file_name(bare);
-    let server = user.kubectl.ok("config view --minify -o jsonpath={.clusters[0].cluster.server}");
-    fs::write(&bare, json!({"clusters": [{"name": "c", "cluster": {
-            "server": server, "certificate-authority-data":
-                base64::Engine::encode(&base64::prelude::BASE64_STANDARD, plain("ca.crt")),
-        }}], "contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}).to_string())
-    .unwrap();
+    assert!(plain("ca.crt").starts_with("-----BEGIN CERTIFICATE-----"), "{secret}");
+    // What kube-controller-manager signed is a token to the server.
+    let review = json!({
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": plain("token")},
+    });
+    let review = user.kubectl.fed("create -f - -o json --validate=false", &review.to_string());
+    let review: Value = serde_json::from_str(&review).unwrap();
     let account = format!("system:serviceaccount:{namespace}:default");
-    assert_eq!(whoami(&format!("--kubeconfig={} --token={}", bare.display(), plain("token"))), account);
-    let _ = fs::remove_file(&bare);
+    assert_eq!(review["status"]["user"]["username"], account, "{review}");
 
-    user.wait(&format!("certificatesigningrequest/{namespace}"), "issued", |r| r["status"]["certificate"].is_string());
+    user.wait(&format!("certificatesigningrequest/{namespace}"), "issued", |r| {
+        r["status"]["certificate"].is_string()
+    });
     user.wait("persistentvolumeclaim/disk", "bound", |c| c["status"]["phase"] == "Bound");
     user.wait(&format!("persistentvolume/{namespace}"), "bound", |v| {
         v["status"]["phase"] == "Bound" && v["spec"]["claimRef"]["name"] == "disk"
@@ -142,7 +135,9 @@ pub(super) fn end(user: &User, kubeconfig: &Path) {
     });
     let mirrored = user.wait_count("endpointslices -l kubernetes.io/service-name=outside", 1);
     assert_eq!(mirrored[0]["endpoints"][0]["addresses"], json!(["192.0.2.7"]));
-    user.wait(&format!("clusterrole/{namespace}"), "aggregated", |r| r["rules"][0]["resources"] == json!(["pods"]));
+    user.wait(&format!("clusterrole/{namespace}"), "aggregated", |r| {
+        r["rules"][0]["resources"] == json!(["pods"])
+    });
     let scaler = user.wait("hpa/idle", "looked at", |h| h["status"]["conditions"].is_array());
     assert!(is(&scaler, "AbleToScale") && !is(&scaler, "ScalingActive"), "{scaler}");
     user.wait("replicaset/idle", "of two", |s| s["status"]["readyReplicas"] == 2);

@@ -17,7 +17,9 @@ const SCHEDULER: &str = "kube-scheduler";
 /// The folder of the programs; `None`, with a printed line, where they are not to be had.
 pub(super) fn peers() -> Option<PathBuf> {
     let Some(folder) = env::var_os("RINGBOLT_PEERS").map(PathBuf::from) else {
-        note("left out: kube-controller-manager and kube-scheduler, since RINGBOLT_PEERS does not say where they are");
+        note(
+            "left out: kube-controller-manager and kube-scheduler, since RINGBOLT_PEERS does not say where they are",
+        );
         return None;
     };
     for name in [CONTROLLER_MANAGER, SCHEDULER] {

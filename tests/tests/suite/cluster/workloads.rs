@@ -101,7 +101,9 @@ pub(super) fn deployment(user: &User) {
     sizes.sort_unstable();
     assert_eq!(sizes, [Some(0), Some(REPLICAS as u64)], "the old set stays, empty");
     kubectl.prints(
-        &format!("get deployment {WEB} -o jsonpath={{.metadata.annotations.deployment\\.kubernetes\\.io/revision}}"),
+        &format!(
+            "get deployment {WEB} -o jsonpath={{.metadata.annotations.deployment\\.kubernetes\\.io/revision}}"
+        ),
         "2",
     );
 
