@@ -148,15 +148,15 @@ impl OutQueue {
         Some(segment)
     }
 
-    /// Takes up to so many bytes out, piece by piece. They do not count as being sent.
-    pub(crate) fn gather(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) {
+    /// Moves up to so many bytes to the end of `into`. They do not count as being sent.
+    pub(crate) fn gather(&mut self, into: &mut Vec<u8>, max: usize) {
         let mut left = max;
         while left > 0
             && let Some(front) = self.segments.front_mut()
         {
             let slice = front.as_slice();
             let taken = slice.len().min(left);
-            take(&slice[..taken]);
+            into.extend_from_slice(&slice[..taken]);
             left -= taken;
             self.waiting -= taken;
             if taken < slice.len() {
@@ -303,7 +303,7 @@ mod tests {
         let (mut got, mut sizes) = (Vec::new(), Vec::new());
         while queue.waiting() > 0 {
             let before = got.len();
-            queue.gather(16384, &mut |piece| got.extend_from_slice(piece));
+            queue.gather(&mut got, 16384);
             sizes.push(got.len() - before);
         }
         assert_eq!(got, expect);

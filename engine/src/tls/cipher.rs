@@ -1,9 +1,8 @@
 //! The protection of TLS records in one direction: a key, a sequence number, and how the version frames them
 //! (RFC 8446 section 5.2, RFC 5246 section 6.2.3.3 with RFC 5288 and RFC 7905).
 
-use super::gcm::{Gcm, Refused, TAG_BYTES};
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
-use rustls::{ConnectionTrafficSecrets, Error, crypto::cipher::AeadKey};
+use rustls::{ConnectionTrafficSecrets, Error};
 
 /// Bytes of a record's header.
 pub(super) const HEADER_BYTES: usize = 5;
@@ -11,8 +10,7 @@ pub(super) const HEADER_BYTES: usize = 5;
 /// Content type of application data.
 pub(super) const APPLICATION_DATA: u8 = 23;
 
-/// Bytes of the nonce that TLS 1.2 with AES-GCM sends with each record.
-const EXPLICIT_BYTES: usize = 8;
+const TAG_BYTES: usize = 16;
 
 /// How a version and a suite lay out a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +32,54 @@ pub(super) enum Unopened {
     NoType,
 }
 
-/// What both directions have: the secrets beside the key, the place in the stream, and the layout.
-struct Place {
+/// A direction's protection.
+pub(super) struct Cipher {
+    key: LessSafeKey,
     iv: [u8; 12],
     sequence: u64,
     layout: Layout,
 }
 
-impl Place {
+impl Cipher {
+    /// The protection by extracted secrets, from a sequence number on.
+    pub(super) fn new(
+        tls13: bool,
+        (sequence, secrets): (u64, ConnectionTrafficSecrets),
+    ) -> Result<Cipher, Error> {
+        let (algorithm, key, iv, gcm) = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&aead::AES_128_GCM, key, iv, true),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (&aead::AES_256_GCM, key, iv, true),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
+                (&aead::CHACHA20_POLY1305, key, iv, false)
+            }
+            _ => return Err(Error::General("a cipher suite that has no records here".to_owned())),
+        };
+        let layout = match (tls13, gcm) {
+            (true, _) => Layout::Tls13,
+            (false, true) => Layout::Tls12Explicit,
+            (false, false) => Layout::Tls12,
+        };
+        let iv = iv.as_ref().try_into().map_err(|_| Error::General("an IV of another length".to_owned()))?;
+        Self::with_key(algorithm, key.as_ref(), iv, sequence, layout)
+    }
+
+    pub(super) fn with_key(
+        algorithm: &'static aead::Algorithm,
+        key: &[u8],
+        iv: [u8; 12],
+        sequence: u64,
+        layout: Layout,
+    ) -> Result<Cipher, Error> {
+        let key = UnboundKey::new(algorithm, key)
+            .map_err(|_| Error::General("a key of another length".to_owned()))?;
+        Ok(Cipher { key: LessSafeKey::new(key), iv, sequence, layout })
+    }
+
+    /// The number of the next record.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
     /// The nonce of RFC 8446 section 5.3.
     fn nonce(&self) -> [u8; 12] {
         let mut nonce = self.iv;
@@ -59,182 +97,43 @@ impl Place {
         aad[11..].copy_from_slice(&(content as u16).to_be_bytes());
         aad
     }
-}
 
-/// Extracted secrets, taken apart.
-struct Parts {
-    algorithm: &'static aead::Algorithm,
-    key: AeadKey,
-    place: Place,
-}
-
-impl Parts {
-    fn new(tls13: bool, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Result<Parts, Error> {
-        let (algorithm, key, iv, gcm) = match secrets {
-            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&aead::AES_128_GCM, key, iv, true),
-            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (&aead::AES_256_GCM, key, iv, true),
-            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
-                (&aead::CHACHA20_POLY1305, key, iv, false)
-            }
-            _ => return Err(Error::General("a cipher suite that has no records here".to_owned())),
-        };
-        let layout = match (tls13, gcm) {
-            (true, _) => Layout::Tls13,
-            (false, true) => Layout::Tls12Explicit,
-            (false, false) => Layout::Tls12,
-        };
-        let iv = iv.as_ref().try_into().map_err(|_| Error::General("an IV of another length".to_owned()))?;
-        Ok(Parts { algorithm, key, place: Place { iv, sequence, layout } })
-    }
-}
-
-fn whole_key(algorithm: &'static aead::Algorithm, key: &[u8]) -> Result<LessSafeKey, Error> {
-    let key =
-        UnboundKey::new(algorithm, key).map_err(|_| Error::General("a key of another length".to_owned()))?;
-    Ok(LessSafeKey::new(key))
-}
-
-/// A key that seals.
-enum SealingKey {
-    /// AES-GCM, from where the content is.
-    Pieces(Gcm),
-    /// Anything else, in place.
-    Whole(LessSafeKey),
-}
-
-/// The protection of what is sent.
-pub(super) struct Sealer {
-    key: SealingKey,
-    place: Place,
-}
-
-impl Sealer {
-    /// The protection by extracted secrets, from a sequence number on.
-    pub(super) fn new(tls13: bool, secrets: (u64, ConnectionTrafficSecrets)) -> Result<Sealer, Error> {
-        let parts = Parts::new(tls13, secrets)?;
-        Self::with_key(parts.algorithm, parts.key.as_ref(), parts.place)
-    }
-
-    fn with_key(algorithm: &'static aead::Algorithm, key: &[u8], place: Place) -> Result<Sealer, Error> {
-        let key = if *algorithm == aead::CHACHA20_POLY1305 {
-            SealingKey::Whole(whole_key(algorithm, key)?)
-        } else {
-            SealingKey::Pieces(Gcm::new(key)?)
-        };
-        Ok(Sealer { key, place })
-    }
-
-    /// The number of the next record.
-    pub(super) fn sequence(&self) -> u64 {
-        self.place.sequence
-    }
-
-    /// Appends a record with `length` bytes of content, 2^14 at most, to `record`, which has the room for it. `content`
-    /// hands them out, in any number of pieces. After an error nothing is appended.
-    pub(super) fn seal(
-        &mut self,
-        ty: u8,
-        record: &mut Vec<u8>,
-        length: usize,
-        content: impl FnOnce(&mut dyn FnMut(&[u8])),
-    ) -> Result<(), Error> {
-        let from = record.len();
-        let result = self.append(ty, record, length, content);
-        if result.is_err() {
-            // Some of it may be plain still.
-            record.truncate(from);
+    /// Appends the room of what stands before a record's content. The content goes behind it, then [`Cipher::seal`].
+    pub(super) fn begin(&self, record: &mut Vec<u8>) {
+        record.extend_from_slice(&[0; HEADER_BYTES]);
+        if self.layout == Layout::Tls12Explicit {
+            record.extend_from_slice(&self.nonce()[4..]);
         }
-        result
     }
 
-    fn append(
-        &mut self,
-        ty: u8,
-        record: &mut Vec<u8>,
-        length: usize,
-        content: impl FnOnce(&mut dyn FnMut(&[u8])),
-    ) -> Result<(), Error> {
-        let (from, nonce) = (record.len(), self.place.nonce());
-        let (outer, front, behind) = match self.place.layout {
-            Layout::Tls13 => (APPLICATION_DATA, 0, 1),
-            Layout::Tls12Explicit => (ty, EXPLICIT_BYTES, 0),
-            Layout::Tls12 => (ty, 0, 0),
+    /// Makes a record of what lies behind `from`, where [`Cipher::begin`] was called and up to 2^14 bytes were added.
+    pub(super) fn seal(&mut self, ty: u8, record: &mut Vec<u8>, from: usize) -> Result<(), Error> {
+        let nonce = Nonce::assume_unique_for_key(self.nonce());
+        let (outer, at) = match self.layout {
+            Layout::Tls13 => {
+                record.push(ty);
+                (APPLICATION_DATA, from + HEADER_BYTES)
+            }
+            Layout::Tls12Explicit => (ty, from + HEADER_BYTES + 8),
+            Layout::Tls12 => (ty, from + HEADER_BYTES),
         };
-        let [high, low] = ((front + length + behind + TAG_BYTES) as u16).to_be_bytes();
+        let length = (record.len() - from - HEADER_BYTES + TAG_BYTES) as u16;
+        let [high, low] = length.to_be_bytes();
         let header = [outer, 3, 3, high, low];
-        record.reserve(HEADER_BYTES + front + length + behind + TAG_BYTES);
-        record.extend_from_slice(&header);
-        record.extend_from_slice(&nonce[nonce.len() - front..]);
-        let at = record.len();
-        let tls12_aad;
-        let aad: &[u8] = match self.place.layout {
-            Layout::Tls13 => &header,
+        record[from..from + HEADER_BYTES].copy_from_slice(&header);
+        let content = record.len() - at;
+        let sealed = match self.layout {
+            Layout::Tls13 => self.key.seal_in_place_separate_tag(nonce, Aad::from(header), &mut record[at..]),
             Layout::Tls12Explicit | Layout::Tls12 => {
-                tls12_aad = self.place.tls12_aad(header, length);
-                &tls12_aad
+                let aad = Aad::from(self.tls12_aad(header, content));
+                self.key.seal_in_place_separate_tag(nonce, aad, &mut record[at..])
             }
         };
-        let ty = &[ty][..behind];
-        let sealed = match &mut self.key {
-            SealingKey::Pieces(gcm) => seal_pieces(gcm, &nonce, aad, content, ty, record),
-            SealingKey::Whole(key) => {
-                content(&mut |piece| record.extend_from_slice(piece));
-                record.extend_from_slice(ty);
-                let nonce = Nonce::assume_unique_for_key(nonce);
-                let tag = key.seal_in_place_separate_tag(nonce, Aad::from(aad), &mut record[at..]);
-                tag.map(|tag| record.extend_from_slice(tag.as_ref())).map_err(|_| Refused)
-            }
-        };
-        sealed?;
-        // Else the header, which is protected already, would not be true.
-        if record.len() - from != HEADER_BYTES + front + length + behind + TAG_BYTES {
-            return Err(Error::EncryptError);
-        }
+        let tag = sealed.map_err(|_| Error::EncryptError)?;
+        record.extend_from_slice(tag.as_ref());
         // A nonce is used once: whoever seals sees to new keys long before the numbers end.
-        self.place.sequence = self.place.sequence.checked_add(1).ok_or(Error::EncryptError)?;
+        self.sequence = self.sequence.checked_add(1).ok_or(Error::EncryptError)?;
         Ok(())
-    }
-}
-
-fn seal_pieces(
-    gcm: &mut Gcm,
-    nonce: &[u8; 12],
-    aad: &[u8],
-    content: impl FnOnce(&mut dyn FnMut(&[u8])),
-    ty: &[u8],
-    record: &mut Vec<u8>,
-) -> Result<(), Refused> {
-    gcm.begin(nonce, aad)?;
-    let mut result = Ok(());
-    content(&mut |piece| result = result.and_then(|()| gcm.append(piece, record)));
-    result?;
-    gcm.append(ty, record)?;
-    let tag = gcm.finish(record)?;
-    record.extend_from_slice(&tag);
-    Ok(())
-}
-
-impl From<Refused> for Error {
-    fn from(_: Refused) -> Error {
-        Error::EncryptError
-    }
-}
-
-/// The protection of what is received.
-pub(super) struct Opener {
-    key: LessSafeKey,
-    place: Place,
-}
-
-impl Opener {
-    /// The protection by extracted secrets, from a sequence number on.
-    pub(super) fn new(tls13: bool, secrets: (u64, ConnectionTrafficSecrets)) -> Result<Opener, Error> {
-        let parts = Parts::new(tls13, secrets)?;
-        Self::with_key(parts.algorithm, parts.key.as_ref(), parts.place)
-    }
-
-    fn with_key(algorithm: &'static aead::Algorithm, key: &[u8], place: Place) -> Result<Opener, Error> {
-        Ok(Opener { key: whole_key(algorithm, key)?, place })
     }
 
     /// Opens a whole record in place; its content type and its content.
@@ -243,31 +142,31 @@ impl Opener {
             return Err(Unopened::BadMac);
         };
         let header = *header;
-        let content = match self.place.layout {
+        let content = match self.layout {
             Layout::Tls13 => {
-                let nonce = Nonce::assume_unique_for_key(self.place.nonce());
+                let nonce = Nonce::assume_unique_for_key(self.nonce());
                 self.key.open_in_place(nonce, Aad::from(header), body)
             }
             Layout::Tls12Explicit => {
-                let Some((explicit, body)) = body.split_first_chunk_mut::<EXPLICIT_BYTES>() else {
+                let Some((explicit, body)) = body.split_first_chunk_mut::<8>() else {
                     return Err(Unopened::BadMac);
                 };
                 let Some(length) = body.len().checked_sub(TAG_BYTES) else { return Err(Unopened::BadMac) };
-                let mut nonce = self.place.iv;
+                let mut nonce = self.iv;
                 nonce[4..].copy_from_slice(explicit);
-                let aad = Aad::from(self.place.tls12_aad(header, length));
+                let aad = Aad::from(self.tls12_aad(header, length));
                 self.key.open_in_place(Nonce::assume_unique_for_key(nonce), aad, body)
             }
             Layout::Tls12 => {
                 let Some(length) = body.len().checked_sub(TAG_BYTES) else { return Err(Unopened::BadMac) };
-                let nonce = Nonce::assume_unique_for_key(self.place.nonce());
-                let aad = Aad::from(self.place.tls12_aad(header, length));
+                let nonce = Nonce::assume_unique_for_key(self.nonce());
+                let aad = Aad::from(self.tls12_aad(header, length));
                 self.key.open_in_place(nonce, aad, body)
             }
         };
         let content = content.map_err(|_| Unopened::BadMac)?;
-        self.place.sequence = self.place.sequence.checked_add(1).ok_or(Unopened::BadMac)?;
-        if self.place.layout != Layout::Tls13 {
+        self.sequence = self.sequence.checked_add(1).ok_or(Unopened::BadMac)?;
+        if self.layout != Layout::Tls13 {
             return Ok((header[0], content));
         }
         // Behind the content stands its type, and behind that, zeroes.
@@ -290,31 +189,16 @@ mod tests {
             .collect()
     }
 
-    fn both(
-        algorithm: &'static aead::Algorithm,
-        key: &[u8],
-        iv: [u8; 12],
-        sequence: u64,
-        layout: Layout,
-    ) -> (Sealer, Opener) {
-        let place = || Place { iv, sequence, layout };
-        let sealer = Sealer::with_key(algorithm, key, place()).unwrap();
-        (sealer, Opener::with_key(algorithm, key, place()).unwrap())
-    }
-
-    fn aes_128(key: &str, iv: &str, sequence: u64) -> (Sealer, Opener) {
+    fn aes_128(key: &str, iv: &str, sequence: u64) -> Cipher {
         let iv = bytes(iv).try_into().unwrap();
-        both(&aead::AES_128_GCM, &bytes(key), iv, sequence, Layout::Tls13)
+        Cipher::with_key(&aead::AES_128_GCM, &bytes(key), iv, sequence, Layout::Tls13).unwrap()
     }
 
-    fn sealed(cipher: &mut Sealer, ty: u8, content: &[u8]) -> Vec<u8> {
+    fn sealed(cipher: &mut Cipher, ty: u8, content: &[u8]) -> Vec<u8> {
         let mut record = b"before".to_vec();
-        // In pieces of all kinds: few bytes, many, and none.
-        let (few, rest) = content.split_at(content.len().min(21));
-        let (many, rest) = rest.split_at(rest.len().min(10_000));
-        cipher
-            .seal(ty, &mut record, content.len(), |piece| [few, many, &[], rest].into_iter().for_each(piece))
-            .unwrap();
+        cipher.begin(&mut record);
+        record.extend_from_slice(content);
+        cipher.seal(ty, &mut record, 6).unwrap();
         assert_eq!(&record[..6], b"before");
         record.split_off(6)
     }
@@ -340,13 +224,14 @@ mod tests {
             (server_key, server_iv, 1, server, server_alert),
             (client_key, client_iv, 0, client, client_alert),
         ] {
-            let (mut sealer, mut opener) = aes_128(key, iv, first);
-            assert_eq!(sealed(&mut sealer, APPLICATION_DATA, &content), bytes(data));
-            assert_eq!(sealed(&mut sealer, 21, &[1, 0]), bytes(alert));
-            assert_eq!(sealer.sequence(), first + 2);
+            let mut cipher = aes_128(key, iv, first);
+            assert_eq!(sealed(&mut cipher, APPLICATION_DATA, &content), bytes(data));
+            assert_eq!(sealed(&mut cipher, 21, &[1, 0]), bytes(alert));
+            assert_eq!(cipher.sequence(), first + 2);
 
-            assert_eq!(opener.open(&mut bytes(data)), Ok((APPLICATION_DATA, &mut content.clone()[..])));
-            assert_eq!(opener.open(&mut bytes(alert)), Ok((21, &mut [1, 0][..])));
+            let mut cipher = aes_128(key, iv, first);
+            assert_eq!(cipher.open(&mut bytes(data)), Ok((APPLICATION_DATA, &mut content.clone()[..])));
+            assert_eq!(cipher.open(&mut bytes(alert)), Ok((21, &mut [1, 0][..])));
         }
     }
 
@@ -356,9 +241,11 @@ mod tests {
             [(&aead::AES_128_GCM, 16), (&aead::AES_256_GCM, 32), (&aead::CHACHA20_POLY1305, 32)]
         {
             for layout in [Layout::Tls13, Layout::Tls12Explicit, Layout::Tls12] {
-                let sequence = u64::from(u32::MAX);
-                let (mut ours, mut theirs) =
-                    both(algorithm, &vec![7; key], *b"twelve bytes", sequence, layout);
+                let cipher = || {
+                    let key = vec![7; key];
+                    Cipher::with_key(algorithm, &key, *b"twelve bytes", u64::from(u32::MAX), layout).unwrap()
+                };
+                let (mut ours, mut theirs) = (cipher(), cipher());
                 for length in [0, 1, 100, 16384] {
                     let content: Vec<u8> = (0..length).map(|i| i as u8 | 1).collect();
                     let mut record = sealed(&mut ours, APPLICATION_DATA, &content);
@@ -389,8 +276,8 @@ mod tests {
 
     #[test]
     fn padding_is_taken_off_and_padding_alone_refused() {
-        let (mut ours, mut theirs) =
-            aes_128("00112233445566778899aabbccddeeff", "000102030405060708090a0b", 0);
+        let cipher = || aes_128("00112233445566778899aabbccddeeff", "000102030405060708090a0b", 0);
+        let (mut ours, mut theirs) = (cipher(), cipher());
         // Sealed as if the last zero were the type: all of it is then content, type and padding.
         for (inner, expect) in [
             (&b"data\x17\0\0"[..], Ok((APPLICATION_DATA, b"data".to_vec()))),
@@ -401,17 +288,6 @@ mod tests {
             let mut record = sealed(&mut ours, 0, inner);
             let opened = theirs.open(&mut record).map(|(ty, content)| (ty, content.to_vec()));
             assert_eq!(opened, expect);
-        }
-    }
-
-    #[test]
-    fn a_record_of_another_length_than_was_told_is_an_error() {
-        for (algorithm, key) in [(&aead::AES_128_GCM, 16), (&aead::CHACHA20_POLY1305, 32)] {
-            let (mut ours, _) = both(algorithm, &vec![7; key], [1; 12], 0, Layout::Tls13);
-            let mut record = b"before".to_vec();
-            let told = ours.seal(APPLICATION_DATA, &mut record, 5, |piece| piece(b"four"));
-            assert_eq!(told, Err(Error::EncryptError));
-            assert_eq!(record, b"before", "nothing of it is sent");
         }
     }
 }

@@ -4,8 +4,6 @@ mod certificate;
 mod cipher;
 mod client;
 mod config;
-#[allow(unsafe_code, reason = "calls of aws-lc")]
-mod gcm;
 mod public_key;
 mod records;
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! and, for TLS 1.2, RFC 5246 sections 6 and 7.2.
 //!
 //! rustls makes the handshake and keeps the secrets that new keys come from. The records are made here, because they
-//! can then be built where they are sent from: content is encrypted from where it is to there.
+//! can then be built where they are sent from: content is copied once, into the memory it is encrypted in.
 
-use super::cipher::{APPLICATION_DATA, HEADER_BYTES, Opener, Sealer, Unopened};
+use super::cipher::{APPLICATION_DATA, Cipher, HEADER_BYTES, Unopened};
 use crate::limits::{TLS_KEY_UPDATES_MAX, TLS_RECORD_PLAIN_BYTES, TLS_WARNINGS_MAX};
 use bytes::Bytes;
 use rustls::{
@@ -75,8 +75,8 @@ pub(super) enum Opened {
 pub(super) struct Records {
     kernel: KernelConnection<ServerConnectionData>,
     tls13: bool,
-    sealing: Sealer,
-    opening: Opener,
+    sealing: Cipher,
+    opening: Cipher,
     /// Records that one key may make.
     sealed_max: u64,
     /// A handshake message of which more is to come.
@@ -102,8 +102,8 @@ impl Records {
         Ok(Records {
             kernel,
             tls13,
-            sealing: Sealer::new(tls13, secrets.tx)?,
-            opening: Opener::new(tls13, secrets.rx)?,
+            sealing: Cipher::new(tls13, secrets.tx)?,
+            opening: Cipher::new(tls13, secrets.rx)?,
             // Room for an update of the keys, or for the end, and far from where the numbers end.
             sealed_max: sealed_max.min(u64::MAX >> 1) - 8,
             partial: Vec::new(),
@@ -116,15 +116,15 @@ impl Records {
 
     // ---- out ----
 
-    /// Appends a record of application data with so many bytes, which `content` hands out, to memory with room for it.
-    pub(super) fn seal(
-        &mut self,
-        record: &mut Vec<u8>,
-        length: usize,
-        content: impl FnOnce(&mut dyn FnMut(&[u8])),
-    ) -> Result<(), Error> {
+    /// Appends the room of what stands before a record's content.
+    pub(super) fn begin(&self, record: &mut Vec<u8>) {
+        self.sealing.begin(record);
+    }
+
+    /// Makes a record of application data of what lies behind `from`.
+    pub(super) fn seal(&mut self, record: &mut Vec<u8>, from: usize) -> Result<(), Error> {
         self.fresh = false;
-        self.sealing.seal(APPLICATION_DATA, record, length, content)
+        self.sealing.seal(APPLICATION_DATA, record, from)
     }
 
     /// What must be sent before further application data: news of new keys, when the old ones are worn. An error where
@@ -146,7 +146,9 @@ impl Records {
 
     fn message(&mut self, ty: u8, content: &[u8]) -> Result<Bytes, Error> {
         let mut record = Vec::with_capacity(HEADER_BYTES + content.len() + 32);
-        self.sealing.seal(ty, &mut record, content.len(), |piece| piece(content))?;
+        self.sealing.begin(&mut record);
+        record.extend_from_slice(content);
+        self.sealing.seal(ty, &mut record, 0)?;
         Ok(Bytes::from(record))
     }
 
@@ -154,7 +156,7 @@ impl Records {
     fn update_own(&mut self) -> Result<Bytes, Error> {
         // Not asking for the peer's: it knows best when its own are worn.
         let told = self.message(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 0])?;
-        self.sealing = Sealer::new(true, self.kernel.update_tx_secret()?)?;
+        self.sealing = Cipher::new(true, self.kernel.update_tx_secret()?)?;
         Ok(told)
     }
 
@@ -296,7 +298,7 @@ impl Records {
         if self.updates > TLS_KEY_UPDATES_MAX {
             return Err(Fault::UnexpectedMessage);
         }
-        let renewed = self.kernel.update_rx_secret().and_then(|secrets| Opener::new(true, secrets));
+        let renewed = self.kernel.update_rx_secret().and_then(|secrets| Cipher::new(true, secrets));
         self.opening = renewed.map_err(|_| Fault::BadRecordMac)?;
         if request == 1 && !self.fresh {
             answers.push(self.update_own().map_err(|_| Fault::BadRecordMac)?);

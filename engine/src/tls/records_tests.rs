@@ -13,7 +13,7 @@ use rustls_pki_types::{PrivateKeyDer, ServerName};
 
 use super::{
     TlsCertificate, TlsConfig, TlsSettings,
-    cipher::{APPLICATION_DATA, Opener, Sealer},
+    cipher::{APPLICATION_DATA, Cipher},
     records::Fault,
     session::{Event, Failure, Pumped, Session},
 };
@@ -273,20 +273,22 @@ fn a_stopped_pump_goes_on_where_it_was() {
 
 /// The client's side in our own hands.
 struct Raw {
-    tx: Sealer,
-    rx: Opener,
+    tx: Cipher,
+    rx: Cipher,
 }
 
 impl Raw {
     fn of(client: ClientConnection) -> Raw {
         let tls13 = client.protocol_version() == Some(ProtocolVersion::TLSv1_3);
         let secrets = client.dangerous_extract_secrets().unwrap();
-        Raw { tx: Sealer::new(tls13, secrets.tx).unwrap(), rx: Opener::new(tls13, secrets.rx).unwrap() }
+        Raw { tx: Cipher::new(tls13, secrets.tx).unwrap(), rx: Cipher::new(tls13, secrets.rx).unwrap() }
     }
 
     fn seal(&mut self, ty: u8, content: &[u8]) -> Vec<u8> {
         let mut record = Vec::new();
-        self.tx.seal(ty, &mut record, content.len(), |piece| piece(content)).unwrap();
+        self.tx.begin(&mut record);
+        record.extend_from_slice(content);
+        self.tx.seal(ty, &mut record, 0).unwrap();
         record
     }
 }

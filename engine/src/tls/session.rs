@@ -300,7 +300,9 @@ impl Session {
             let room = content + limits::TLS_RECORD_OVERHEAD_BYTES;
             let Some(chunk) = wire.room(room, &pool) else { return Err(Failure::TooLong) };
             let from = chunk.len();
-            records.seal(chunk, content, |piece| out.gather(content, piece)).map_err(Failure::Tls)?;
+            records.begin(chunk);
+            out.gather(chunk, content);
+            records.seal(chunk, from).map_err(Failure::Tls)?;
             let length = chunk.len() - from;
             wire.bytes += length;
             made += length;
