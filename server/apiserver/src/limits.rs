@@ -42,6 +42,9 @@ pub const LIST_ENCODE_SLICE_BYTES: usize = 128 << 10;
 pub const LIST_HELD_BYTES: usize = 1 << 20;
 /// An answer longer than this is compressed for clients that take gzip (Kubernetes' `defaultGzipThresholdBytes`).
 pub const GZIP_THRESHOLD_BYTES: usize = 128 << 10;
+/// Bytes of OpenAPI documents kept for who asks next: those of v2 in both forms and of the groups that clients look at
+/// most. Others are built again, in tens of milliseconds.
+pub const OPENAPI_KEPT_BYTES: usize = 8 << 20;
 /// What is compressed of a long list before others on the core have their turn: about half a millisecond's work.
 pub const GZIP_SLICE_BYTES: usize = 64 << 10;
 /// Bytes of one stream (a watch, a long list) that wait for the connection: one list part in flight, one waiting.

@@ -1,120 +1,160 @@
-//! `/openapi/v2` and `/openapi/v3`: documents built from the Schema when they are first asked for, kept by hash.
+//! `/openapi/v2` and `/openapi/v3`: documents built from the Schema when they are first asked for, named by hash.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, OnceLock},
-};
+mod builder;
+#[cfg(test)]
+mod tests;
 
-use bytes::Bytes;
-use ringbolt_machinery::{
-    openapi::{v2, v3},
-    schema::Schema,
-};
+use std::sync::Arc;
+
+use jiff::{ToSpan, tz::TimeZone};
+use ringbolt_machinery::schema::Schema;
 use ringbolt_protocol::query;
 
+use self::builder::{Document, Documents, Form, Wanted};
 use crate::{
     endpoints::gzip,
     request::Request,
-    response::{Body, JSON, Outcome, Response},
+    response::{JSON, Outcome, Response, TEXT},
     routes::RouteTableBuilder,
 };
 
-/// The protobuf type that clients ask for, and the one the answer carries (a dot where the question has an `@`).
-const V2_PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-const V2_PROTOBUF_SENT: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-/// The type of the index.
-const INDEX: &str = "text/plain; charset=utf-8";
+/// The protobuf types of the documents. Clients ask for them with an `@` in place of the first dot of `.v1.0`, or so.
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+/// A document that is asked for by its hash never changes.
+const IMMUTABLE: &str = "public, immutable";
 
-/// A document and the hash that is its ETag.
-struct Document {
-    bytes: Bytes,
-    hash: String,
-}
-
-impl Document {
-    fn new(bytes: Vec<u8>) -> Self {
-        Document { hash: v3::hash(&bytes), bytes: bytes.into() }
-    }
-}
-
-/// The documents of the groups that are served.
-struct Documents {
-    schema: &'static Schema,
-    v2_json: OnceLock<Document>,
-    v2_protobuf: OnceLock<Bytes>,
-    /// Both compressed: they are long, and many clients ask for them when they start.
-    v2_json_gzip: OnceLock<Bytes>,
-    v2_protobuf_gzip: OnceLock<Bytes>,
-    index: OnceLock<Document>,
-    by_name: BTreeMap<String, OnceLock<Document>>,
-}
-
-/// Puts the documents on the route table.
-pub fn install(routes: &mut RouteTableBuilder, schema: &'static Schema) {
-    let documents = Arc::new(Documents {
-        schema,
-        v2_json: OnceLock::new(),
-        v2_protobuf: OnceLock::new(),
-        v2_json_gzip: OnceLock::new(),
-        v2_protobuf_gzip: OnceLock::new(),
-        index: OnceLock::new(),
-        by_name: v3::names(&schema.groups).into_iter().map(|name| (name, OnceLock::new())).collect(),
-    });
-    let v2 = documents.clone();
-    routes.path("/openapi/v2", move |request| v2.v2(request));
-    let index = documents.clone();
-    routes.path("/openapi/v3", move |_| index.index());
+/// Puts the documents on the route table. `openid`: the server publishes the keys of its tokens, and that is documented.
+pub fn install(routes: &mut RouteTableBuilder, schema: &'static Schema, openid: bool) {
+    let documents = Arc::new(Documents::new(schema, openid));
+    let served = documents.clone();
+    routes.path("/openapi/v2", move |request| v2(&served, request));
+    let served = documents.clone();
+    routes.path("/openapi/v3", move |_| index(&served));
     // `/` lists the index without and with its slash.
-    let slash = documents.clone();
-    routes.path("/openapi/v3/", move |_| slash.index());
-    routes.prefix("/openapi/v3/", move |request| documents.v3(request));
+    let served = documents.clone();
+    routes.path("/openapi/v3/", move |_| index(&served));
+    routes.prefix("/openapi/v3/", move |request| v3(&documents, request));
 }
 
-impl Documents {
-    fn v2(&self, request: &Request<'_>) -> Outcome {
-        let json = self.v2_json.get_or_init(|| Document::new(v2::json(self.schema, &self.schema.groups)));
-        let accept = request.head.header("accept").unwrap_or_default();
-        let asked = std::str::from_utf8(accept).unwrap_or("");
-        let first = asked.split(',').map(|c| c.split(';').next().unwrap_or("").trim());
-        let known = |c: &str| matches!(c, "" | "*/*" | "application/*" | JSON) || c == V2_PROTOBUF_ASKED;
-        let (content_type, bytes, packed) = match first.into_iter().find(|c| known(c)) {
-            Some(V2_PROTOBUF_ASKED) => {
-                let built = || Bytes::from(v2::protobuf(self.schema, &self.schema.groups));
-                (V2_PROTOBUF_SENT, self.v2_protobuf.get_or_init(built).clone(), &self.v2_protobuf_gzip)
-            }
-            Some(_) => (JSON, json.bytes.clone(), &self.v2_json_gzip),
-            // The handler of these documents says so without a body.
-            None => return Outcome::Ready(encoded(varying(406))),
-        };
-        let mut response = answer(request, content_type, bytes.clone(), &json.hash);
-        if response.status == 200 && gzip::is_accepted(request) {
-            response.body = Body::one(packed.get_or_init(|| gzip::packed(&bytes).into()).clone());
+/// Answers with a document: at once where it is kept, else when it is built.
+fn serve(
+    documents: &Arc<Documents>,
+    wanted: Wanted,
+    answer: impl FnOnce(Document) -> Response + 'static,
+) -> Outcome {
+    if let Some(document) = documents.kept(wanted) {
+        return Outcome::Ready(answer(document));
+    }
+    let built = documents.built(wanted);
+    Outcome::Task(Box::pin(async move {
+        match built.await {
+            Some(document) => answer(document),
+            None => Response::new(500, TEXT, "the document could not be built\n"),
+        }
+    }))
+}
+
+fn v2(documents: &Arc<Documents>, request: &Request<'_>) -> Outcome {
+    let Some(form) = negotiate(request, V2_PROTOBUF) else {
+        // The handler of these documents says so without a body.
+        return Outcome::Ready(encoded(varying(406)));
+    };
+    let tags = Tags::of(request);
+    let gzip = gzip::is_accepted(request);
+    serve(documents, Wanted::V2 { form, gzip }, move |document| {
+        let mut response = tags.answer(content_type(form, V2_PROTOBUF), document);
+        if gzip && response.status == 200 {
             response.headers.push(("content-encoding", "gzip".to_owned()));
         }
-        Outcome::Ready(encoded(response))
-    }
+        encoded(response)
+    })
+}
 
-    fn index(&self) -> Outcome {
-        let index = self.index.get_or_init(|| Document::new(v3::index(self.schema, &self.schema.groups)));
-        Outcome::Ready(Response::new(200, INDEX, index.bytes.clone()))
-    }
+fn index(documents: &Arc<Documents>) -> Outcome {
+    serve(documents, Wanted::Index, |document| Response::new(200, TEXT, document.bytes))
+}
 
-    fn v3(&self, request: &Request<'_>) -> Outcome {
-        let name = request.info.path.trim_start_matches("/openapi/v3/").trim_end_matches('/');
-        let Some(slot) = self.by_name.get(name) else {
-            return Outcome::Ready(Response { status: 404, ..Response::default() });
-        };
-        let build =
-            || Document::new(v3::document(self.schema, &self.schema.groups, name).unwrap_or_default());
-        let document = slot.get_or_init(build);
-        let asked = query::get(request.head.query(), "hash");
-        if asked.is_some_and(|hash| !hash.is_empty() && *hash != *document.hash) {
+fn v3(documents: &Arc<Documents>, request: &Request<'_>) -> Outcome {
+    let name = request.info.path.trim_start_matches("/openapi/v3/");
+    let Ok(number) = documents.names.binary_search_by(|known| known.as_str().cmp(name)) else {
+        return Outcome::Ready(Response { status: 404, ..Response::default() });
+    };
+    let Some(form) = negotiate(request, V3_PROTOBUF) else { return Outcome::Ready(varying(406)) };
+    let content_type = content_type(form, V3_PROTOBUF);
+    let asked = query::get(request.head.query(), "hash").filter(|hash| !hash.is_empty());
+    let asked = asked.map(|hash| hash.into_owned());
+    let name = name.to_owned();
+    let tags = Tags::of(request);
+    serve(documents, Wanted::V3 { name: number, form }, move |document| {
+        let Some(asked) = asked else { return tags.answer(content_type, document) };
+        if asked != *document.hash {
             // A hash of another time: the client is sent to the document as it is now.
-            let mut moved = tagged(Response { content_type: JSON, ..varying(301) }, &document.hash);
+            let mut moved = tagged(Response { content_type, ..varying(301) }, &document.hash);
             moved.headers.push(("location", format!("/openapi/v3/{name}?hash={}", document.hash)));
-            return Outcome::Ready(moved);
+            return moved;
         }
-        Outcome::Ready(answer(request, JSON, document.bytes.clone(), &document.hash))
+        let mut response = tags.answer(content_type, document);
+        response.headers.push(("cache-control", IMMUTABLE.to_owned()));
+        let now = jiff::Timestamp::now().to_zoned(TimeZone::UTC);
+        if let Ok(year) = now.checked_add(1.year()) {
+            response.headers.push(("expires", year.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string()));
+        }
+        response
+    })
+}
+
+fn content_type(form: Form, protobuf: &'static str) -> &'static str {
+    match form {
+        Form::Json => JSON,
+        Form::Protobuf => protobuf,
+    }
+}
+
+/// The form that the client likes best of those there are. `protobuf` is the name that the document's has in answers.
+fn negotiate(request: &Request<'_>, protobuf: &str) -> Option<Form> {
+    let accept = std::str::from_utf8(request.head.header("accept").unwrap_or_default()).unwrap_or("");
+    preferred(accept, protobuf)
+}
+
+fn preferred(accept: &str, protobuf: &str) -> Option<Form> {
+    let mut clauses: Vec<(f32, bool, Form)> = Vec::new();
+    for clause in accept.split(',') {
+        let mut parts = clause.split(';').map(str::trim);
+        let form = match parts.next().unwrap_or("") {
+            // Nothing is accepted in so many words: everything is.
+            "" if accept.trim().is_empty() => Form::Json,
+            "*/*" | "application/*" | "*/json" | JSON => Form::Json,
+            other if other == protobuf || other.replace('@', ".") == protobuf => Form::Protobuf,
+            _ => continue,
+        };
+        let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
+        clauses.push((quality, clause.contains('*'), form));
+    }
+    // Of what is liked equally, what is named comes before what is only included, and then the first.
+    clauses.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    clauses.first().map(|(_, _, form)| *form)
+}
+
+/// The tags of documents that a client has already.
+struct Tags(Vec<String>);
+
+impl Tags {
+    fn of(request: &Request<'_>) -> Tags {
+        let lines = request.head.headers_named("if-none-match");
+        let texts = lines.filter_map(|line| std::str::from_utf8(line).ok());
+        Tags(texts.flat_map(|text| text.split(',')).map(|tag| tag.trim().to_owned()).collect())
+    }
+
+    fn answer(&self, content_type: &'static str, document: Document) -> Response {
+        let Document { bytes, hash } = document;
+        let known =
+            self.0.iter().any(|tag| tag == "*" || tag.trim_start_matches("W/").trim_matches('"') == &*hash);
+        let mut response = varying(304);
+        if !known {
+            response = Response { headers: response.headers, ..Response::new(200, content_type, bytes) };
+        }
+        tagged(response, &hash)
     }
 }
 
@@ -132,17 +172,4 @@ fn encoded(mut response: Response) -> Response {
 fn tagged(mut response: Response, hash: &str) -> Response {
     response.headers.push(("etag", format!("\"{hash}\"")));
     response
-}
-
-fn answer(request: &Request<'_>, content_type: &'static str, bytes: Bytes, hash: &str) -> Response {
-    let etag = format!("\"{hash}\"");
-    let known = request.head.headers_named("if-none-match").any(|tags| {
-        let tags = std::str::from_utf8(tags).unwrap_or("");
-        tags.split(',').any(|tag| tag.trim() == etag || tag.trim() == "*")
-    });
-    let mut response = varying(304);
-    if !known {
-        response = Response { headers: response.headers, ..Response::new(200, content_type, bytes) };
-    }
-    tagged(response, hash)
 }

@@ -51,7 +51,6 @@ pub fn server(
         served.ttl_seconds = settings.event_ttl.as_secs();
     }
     endpoints::install_all(server.routes(), schema, served, &virtuals, &reviewers, namespaces, &admission);
-    openapi::install(server.routes(), schema);
     let discovery = Discovery::new(
         schema,
         |resource| listed.iter().any(|facts| std::ptr::eq(*facts, resource)),
@@ -59,12 +58,17 @@ pub fn server(
     );
     discovery.install(server.routes());
     version::install(server.routes());
+    let mut openid = false;
     if let Some(tokens) = &reviewers.authenticators.service_accounts {
         match openid::Metadata::new(&tokens.issuer.name, &settings.service_accounts.keys_uri, &tokens.keys) {
-            Ok(metadata) => metadata.install(server.routes()),
+            Ok(metadata) => {
+                metadata.install(server.routes());
+                openid = true;
+            }
             Err(error) => tracing::warn!(%error, "the keys of service accounts' tokens are not published"),
         }
     }
+    openapi::install(server.routes(), schema, openid);
     let storage = server.storage().clone();
     let size = storage.clone();
     server.metrics().register_storage(

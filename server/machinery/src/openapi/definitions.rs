@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::operations::{Paths, Payload};
-use super::{Form, Node};
+use super::{Contents, Describe, Form, Node};
 use crate::schema::{Composite, Field, ListType, Schema, Struct, StructId, Type};
 
 /// Groups of kinds that only answers are made of: OpenAPI does not name them.
@@ -51,6 +51,7 @@ fn special_schema(form: Form, ty: Type) -> Node {
 pub(super) struct Definitions<'a> {
     schema: &'a Schema,
     form: Form,
+    describe: &'a Describe<'a>,
     /// Kinds that a struct is, as indices.
     kinds: HashMap<StructId, Vec<usize>>,
     found: BTreeMap<&'static str, Node>,
@@ -60,7 +61,8 @@ pub(super) struct Definitions<'a> {
 impl<'a> Definitions<'a> {
     /// `only`: a type that is a kind in many group-versions (`DeleteOptions`) is named as such in the core group and in
     /// this group-version; in all of them where it is `None`.
-    pub(super) fn new(schema: &'a Schema, form: Form, only: Option<(&str, &str)>) -> Self {
+    pub(super) fn new(contents: &Contents<'a>, form: Form, only: Option<(&str, &str)>) -> Self {
+        let Contents { schema, describe, .. } = *contents;
         let mut kinds: HashMap<StructId, Vec<usize>> = HashMap::new();
         for (at, kind) in schema.kinds.iter().enumerate() {
             if !UNNAMED.contains(&kind.group) {
@@ -75,7 +77,7 @@ impl<'a> Definitions<'a> {
                 });
             }
         }
-        Definitions { schema, form, kinds, found: BTreeMap::new(), todo: Vec::new() }
+        Definitions { schema, form, describe, kinds, found: BTreeMap::new(), todo: Vec::new() }
     }
 
     /// All definitions that `paths` speak of and those that they lead to, sorted by name.
@@ -103,14 +105,15 @@ impl<'a> Definitions<'a> {
     }
 
     fn structure(&mut self, id: StructId, s: &'a Struct) -> Node {
-        let mut node = of_type("object");
+        let mut node = described((self.describe)(s.openapi_name, None), of_type("object"));
         let required: Vec<_> = s.fields.iter().filter(|f| f.required).map(|f| f.name).collect();
         if !required.is_empty() {
             node.put("required", Node::texts(&required));
         }
         if !s.fields.is_empty() {
             let properties = s.by_name.iter().map(|&i| &s.fields[i as usize]);
-            let properties = properties.map(|f| (Cow::Borrowed(f.name), self.property(f))).collect();
+            let properties =
+                properties.map(|f| (Cow::Borrowed(f.name), self.property(s.openapi_name, f))).collect();
             node.put("properties", Node::Map(properties));
         }
         if let Some(kinds) = self.kinds.get(&id) {
@@ -125,7 +128,7 @@ impl<'a> Definitions<'a> {
         node
     }
 
-    fn property(&mut self, f: &Field) -> Node {
+    fn property(&mut self, of: &str, f: &Field) -> Node {
         let default = (self.form == Form::V3 && !f.default.is_empty()).then_some(f.default);
         let mut node = match self.reference(f.ty) {
             // Beside a reference nothing else counts in v3, so it is wrapped.
@@ -140,6 +143,7 @@ impl<'a> Definitions<'a> {
             Some(reference) => reference,
             None => self.value(f.ty, f, default),
         };
+        node = described((self.describe)(of, Some(f.name)), node);
         if !f.list_map_keys.is_empty() {
             node.put("x-kubernetes-list-map-keys", Node::texts(f.list_map_keys));
         }
@@ -164,7 +168,10 @@ impl<'a> Definitions<'a> {
     /// A reference, where the type has a definition of its own.
     fn reference(&mut self, ty: Type) -> Option<Node> {
         if let Some(name) = special(ty) {
-            self.found.entry(name).or_insert_with(|| special_schema(self.form, ty));
+            let (form, describe) = (self.form, self.describe);
+            self.found
+                .entry(name)
+                .or_insert_with(|| described(describe(name, None), special_schema(form, ty)));
             return Some(self.form.reference(name));
         }
         let Type::Struct(id) = ty else { return None };
@@ -208,6 +215,17 @@ impl<'a> Definitions<'a> {
             node.put("enum", Node::texts(f.enumeration));
         }
         node
+    }
+}
+
+/// The schema `node` with a description, where there is one, in front.
+fn described(description: Option<String>, node: Node) -> Node {
+    match (description, node) {
+        (Some(text), Node::Map(mut entries)) => {
+            entries.insert(0, (Cow::Borrowed("description"), Node::Text(Cow::Owned(text))));
+            Node::Map(entries)
+        }
+        (_, node) => node,
     }
 }
 

@@ -1,12 +1,7 @@
 //! A v2 document as protobuf: the messages of gnostic's `openapi.v2` that the document makes use of.
 
-use std::borrow::Cow;
-
-use bumpalo::Bump;
-
 use super::node::Node;
-use crate::json::decode_untyped;
-use crate::value::Value;
+use super::protobuf::{any, extension, flag, message, named, text, texts};
 
 /// Encodes a document that [`super::v2`] built.
 pub(super) fn encode(document: &Node) -> Vec<u8> {
@@ -39,67 +34,6 @@ pub(super) fn encode(document: &Node) -> Vec<u8> {
     out
 }
 
-fn varint(out: &mut Vec<u8>, mut n: u64) {
-    while n >= 0x80 {
-        out.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    out.push(n as u8);
-}
-
-fn bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
-    varint(out, u64::from(number) << 3 | 2);
-    varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn message(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
-    let mut inner = Vec::new();
-    write(&mut inner);
-    bytes(out, number, &inner);
-}
-
-fn text(out: &mut Vec<u8>, number: u32, node: &Node) {
-    if let Node::Text(text) = node {
-        bytes(out, number, text.as_bytes());
-    }
-}
-
-fn texts(out: &mut Vec<u8>, number: u32, list: &Node) {
-    list.items().iter().for_each(|item| text(out, number, item));
-}
-
-fn flag(out: &mut Vec<u8>, number: u32, node: &Node) {
-    if matches!(node, Node::Bool(true)) {
-        varint(out, u64::from(number) << 3);
-        out.push(1);
-    }
-}
-
-/// A map: a message of name and value for each entry.
-fn named(out: &mut Vec<u8>, number: u32, map: &Node, write: impl Fn(&mut Vec<u8>, &Node)) {
-    for (key, value) in map.entries() {
-        message(out, number, |out| {
-            bytes(out, 1, key.as_bytes());
-            message(out, 2, |out| write(out, value));
-        });
-    }
-}
-
-/// A vendor extension: its name, and its value as YAML.
-fn extension(out: &mut Vec<u8>, number: u32, name: &str, value: &Node) {
-    message(out, number, |out| {
-        bytes(out, 1, name.as_bytes());
-        message(out, 2, |out| any(out, value));
-    });
-}
-
-fn any(out: &mut Vec<u8>, value: &Node) {
-    let mut text = String::new();
-    yaml(&mut text, value, 0);
-    bytes(out, 2, text.as_bytes());
-}
-
 fn path_item(out: &mut Vec<u8>, item: &Node) {
     for (key, value) in item.entries() {
         let number = match key.as_ref() {
@@ -123,6 +57,7 @@ fn operation(out: &mut Vec<u8>, operation: &Node) {
     for (key, value) in operation.entries() {
         match key.as_ref() {
             "tags" => texts(out, 1, value),
+            "description" => text(out, 3, value),
             "operationId" => text(out, 5, value),
             "produces" => texts(out, 6, value),
             "consumes" => texts(out, 7, value),
@@ -198,6 +133,7 @@ fn schema(out: &mut Vec<u8>, node: &Node) {
         match key.as_ref() {
             "$ref" => text(out, 1, value),
             "format" => text(out, 2, value),
+            "description" => text(out, 4, value),
             "required" => texts(out, 19, value),
             "enum" => value.items().iter().for_each(|item| message(out, 20, |out| any(out, item))),
             // A schema, not a boolean.
@@ -218,83 +154,5 @@ fn api_key(out: &mut Vec<u8>, key: &Node) {
             _ => 3,
         };
         text(out, number, value);
-    }
-}
-
-/// Writes a value as YAML in block style, a line break at its end.
-fn yaml(out: &mut String, node: &Node, indent: usize) {
-    match node {
-        Node::List(items) => {
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    out.extend(std::iter::repeat_n(' ', indent));
-                }
-                out.push_str("- ");
-                yaml(out, item, indent + 2);
-            }
-        }
-        Node::Map(entries) => {
-            for (at, (key, value)) in entries.iter().enumerate() {
-                if at > 0 {
-                    out.extend(std::iter::repeat_n(' ', indent));
-                }
-                scalar(out, key);
-                match value {
-                    Node::Map(_) => {
-                        out.push_str(":\n");
-                        out.extend(std::iter::repeat_n(' ', indent + 2));
-                    }
-                    _ => out.push_str(": "),
-                }
-                yaml(out, value, indent + 2);
-            }
-        }
-        Node::Text(text) => {
-            scalar(out, text);
-            out.push('\n');
-        }
-        Node::Bool(value) => {
-            out.push_str(if *value { "true\n" } else { "false\n" });
-        }
-        Node::Json(json) => {
-            let arena = Bump::new();
-            match decode_untyped(&arena, json.as_bytes()) {
-                Ok(value) => yaml(out, &node_of(&value), indent),
-                // JSON is YAML in flow style.
-                Err(_) => {
-                    out.push_str(json);
-                    out.push('\n');
-                }
-            }
-        }
-    }
-}
-
-/// JSON of the Schema (unions: maps and lists of texts) as nodes.
-fn node_of(value: &Value<'_>) -> Node {
-    match value {
-        Value::List(items) => Node::List(items.iter().map(node_of).collect()),
-        Value::Map(map) => {
-            Node::Map(map.iter().map(|(key, value)| (Cow::Owned(key.to_owned()), node_of(value))).collect())
-        }
-        other => Node::Text(Cow::Owned(other.as_str().unwrap_or_default().to_owned())),
-    }
-}
-
-/// A text as it is where YAML cannot take it for anything else, in quotes otherwise.
-fn scalar(out: &mut String, text: &str) {
-    const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
-    let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !text.ends_with(' ')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || " ./_,+-".contains(c))
-        && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
-    if plain {
-        out.push_str(text);
-    } else if text.is_empty() {
-        out.push_str("\"\"");
-    } else {
-        out.push('\'');
-        out.push_str(&text.replace('\'', "''"));
-        out.push('\'');
     }
 }

@@ -8,9 +8,11 @@
 
 mod definitions;
 mod gnostic;
+mod gnostic_v3;
 mod node;
 mod operations;
 mod parameters;
+mod protobuf;
 mod resources;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ pub mod v3;
 
 use std::borrow::Cow;
 
+use crate::schema::{Group, Schema};
 use node::Node;
 
 /// `info.title` of every document.
@@ -34,6 +37,24 @@ fn info() -> Node {
 fn security_schemes() -> Node {
     let token = [("type", "apiKey"), ("name", "authorization"), ("in", "header")];
     Node::map([("BearerToken", Node::map(token.map(|(k, v)| (k, Node::text(v)))))])
+}
+
+/// What a type (with no property) or a property of it is for, in words. Types have their OpenAPI names.
+///
+/// What is not known stays without a description; the documents are the same but for that.
+pub type Describe<'a> = dyn Fn(&str, Option<&str>) -> Option<String> + 'a;
+
+/// What documents are made of.
+#[derive(Clone, Copy)]
+pub struct Contents<'a> {
+    /// The types.
+    pub schema: &'a Schema,
+    /// Groups and versions that are served.
+    pub groups: &'a [Group],
+    /// Whether the server tells how tokens of service accounts are verified.
+    pub openid: bool,
+    /// The prose.
+    pub describe: &'a Describe<'a>,
 }
 
 /// Which of the two forms is written.

@@ -54,6 +54,8 @@ pub(super) struct Body {
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) method: &'static str,
+    /// What it does, in the words that all servers have for it.
+    pub(super) description: String,
     pub(super) id: String,
     pub(super) tag: String,
     /// `x-kubernetes-action`; empty where it has none.
@@ -116,59 +118,87 @@ pub(super) fn group_version_tag(group: &str, version: &str) -> String {
     format!("{}_{}", identifier(group_name(group), false), identifier(version, false))
 }
 
-/// A discovery path.
-pub(super) fn discovery(paths: &mut Paths, path: &str, id: String, tag: String, answer: &str) {
-    let operation = Operation {
+/// A GET of a path that is no resource's.
+fn document(id: String, description: &str, tag: String, types: Types, answer: Payload) -> Operation {
+    Operation {
         method: "get",
+        description: description.to_owned(),
         id,
         tag,
         action: "",
         kind: None,
         parameters: Vec::new(),
         body: None,
-        consumes: &OBJECT_TYPES,
-        produces: &OBJECT_TYPES,
+        consumes: types.0,
+        produces: types.1,
         success: &OK,
-        answer: meta(answer),
-    };
+        answer,
+    }
+}
+
+/// Media types of the request and of the answer.
+type Types = (&'static [&'static str], &'static [&'static str]);
+
+/// A discovery path.
+fn discovery(paths: &mut Paths, path: &str, id: String, about: &str, tag: String, answer: &str) {
+    let operation = document(id, about, tag, (&OBJECT_TYPES, &OBJECT_TYPES), meta(answer));
     paths.insert(path.to_owned(), vec![operation]);
 }
 
 /// `/api/`
 pub(super) fn core_versions(paths: &mut Paths) {
-    discovery(paths, "/api/", "getCoreAPIVersions".to_owned(), "core".to_owned(), "APIVersions");
+    let id = "getCoreAPIVersions".to_owned();
+    discovery(paths, "/api/", id, "get available API versions", "core".to_owned(), "APIVersions");
 }
 
 /// `/apis/`
 pub(super) fn groups(paths: &mut Paths) {
-    discovery(paths, "/apis/", "getAPIVersions".to_owned(), "apis".to_owned(), "APIGroupList");
+    let id = "getAPIVersions".to_owned();
+    discovery(paths, "/apis/", id, "get available API versions", "apis".to_owned(), "APIGroupList");
 }
 
 /// `/apis/GROUP/`
 pub(super) fn group(paths: &mut Paths, group: &str) {
     let name = group_name(group);
     let id = format!("get{}APIGroup", identifier(name, true));
-    discovery(paths, &format!("/apis/{group}/"), id, identifier(name, false), "APIGroup");
+    let tag = identifier(name, false);
+    discovery(paths, &format!("/apis/{group}/"), id, "get information of a group", tag, "APIGroup");
+}
+
+/// `/apis/GROUP/VERSION/`
+pub(super) fn resources(paths: &mut Paths, group: &str, version: &str) {
+    let id = format!("get{}APIResources", group_version_id(group, version));
+    let (path, tag) = (format!("{}/", root(group, version)), group_version_tag(group, version));
+    discovery(paths, &path, id, "get available resources", tag, "APIResourceList");
 }
 
 /// `/version/`
 pub(super) fn version(paths: &mut Paths) {
     const JSON: [&str; 1] = ["application/json"];
     let answer = Payload::Definition("io.k8s.apimachinery.pkg.version.Info".to_owned());
-    let operation = Operation {
-        method: "get",
-        id: "getCodeVersion".to_owned(),
-        tag: "version".to_owned(),
-        action: "",
-        kind: None,
-        parameters: Vec::new(),
-        body: None,
-        consumes: &JSON,
-        produces: &JSON,
-        success: &OK,
-        answer,
-    };
+    let about = "get the version information for this server";
+    let operation =
+        document("getCodeVersion".to_owned(), about, "version".to_owned(), (&JSON, &JSON), answer);
     paths.insert("/version/".to_owned(), vec![operation]);
+}
+
+/// `/.well-known/openid-configuration/`
+pub(super) fn openid_configuration(paths: &mut Paths) {
+    let id = "getServiceAccountIssuerOpenIDConfiguration".to_owned();
+    let about = "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'";
+    let types: Types = (&[], &["application/json"]);
+    let operation = document(id, about, "WellKnown".to_owned(), types, Payload::Text);
+    paths.insert("/.well-known/openid-configuration/".to_owned(), vec![operation]);
+}
+
+/// `/openid/v1/jwks/`
+pub(super) fn openid_keys(paths: &mut Paths) {
+    let id = "getServiceAccountIssuerOpenIDKeyset".to_owned();
+    let about =
+        "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)";
+    let types: Types = (&[], &["application/jwk-set+json"]);
+    let operation = document(id, about, "openid".to_owned(), types, Payload::Text);
+    paths.insert("/openid/v1/jwks/".to_owned(), vec![operation]);
 }
 
 /// The parameters that all operations of a path have, taken out of the operations.

@@ -1,9 +1,9 @@
 //! The paths of resources and their subresources.
 
 use super::operations::{
-    ANY_TYPE, Body, LOG_TYPES, METHODS, OBJECT_TYPES, OK, OK_ACCEPTED, OK_CREATED, OK_CREATED_ACCEPTED,
-    Operation, PATCH_TYPES, Paths, Payload, STREAM_TYPES, discovery, group_version_id, group_version_tag,
-    identifier, meta, root,
+    self, ANY_TYPE, Body, LOG_TYPES, METHODS, OBJECT_TYPES, OK, OK_ACCEPTED, OK_CREATED, OK_CREATED_ACCEPTED,
+    Operation, PATCH_TYPES, Paths, Payload, STREAM_TYPES, group_version_id, group_version_tag, identifier,
+    meta, root,
 };
 use super::parameters::{self, NAME, NAMESPACE, PATH, PRETTY, Parameter};
 use crate::schema::{Resource, Schema, Subresource};
@@ -13,9 +13,7 @@ type KindName = (&'static str, &'static str, &'static str);
 
 /// Everything of a group-version.
 pub(super) fn group_version(paths: &mut Paths, schema: &Schema, group: &str, version: &str) {
-    let id = format!("get{}APIResources", group_version_id(group, version));
-    let path = format!("{}/", root(group, version));
-    discovery(paths, &path, id, group_version_tag(group, version), "APIResourceList");
+    operations::resources(paths, group, version);
     for resource in schema.resources_of(group, version) {
         let writer = Writer { schema, resource, paths };
         writer.resource();
@@ -32,6 +30,8 @@ struct Writer<'a> {
 /// Where an operation stands and what its id says of that.
 struct Place {
     path: String,
+    /// The subresource; empty for the object or the collection itself.
+    subresource: String,
     /// `Namespaced` or nothing.
     scope: &'static str,
     /// What follows the kind in ids.
@@ -140,6 +140,7 @@ impl Writer<'_> {
     fn everywhere(&self, before: &str, suffix: &str) -> Place {
         Place {
             path: format!("{}{}", self.base(before), self.resource.resource),
+            subresource: String::new(),
             scope: "",
             suffix: format!("{suffix}ForAllNamespaces"),
             parameters: vec![PRETTY],
@@ -153,6 +154,7 @@ impl Writer<'_> {
         if !subresource.is_empty() {
             place.path.push('/');
             place.path.push_str(subresource);
+            subresource.clone_into(&mut place.subresource);
         }
         place.suffix = format!("{}{suffix}", identifier(subresource, true));
         place.parameters.push(NAME);
@@ -174,6 +176,7 @@ impl Writer<'_> {
         let (verb, rest) = verb.split_once(' ').unwrap_or((verb, ""));
         Operation {
             method,
+            description: description(action, method, r, &place.subresource),
             id: format!("{verb}{about}{rest}{}{}{}", place.scope, r.kind, place.suffix),
             tag: group_version_tag(r.group, r.version),
             action,
@@ -285,6 +288,44 @@ impl Writer<'_> {
                 self.add(place, operation);
             }
         }
+    }
+}
+
+/// What an operation on a resource or a subresource does. Clients know these words.
+fn description(action: &str, method: &str, resource: &Resource, subresource: &str) -> String {
+    const INSTEAD: &str = "deprecated: use the 'watch' parameter with a list operation instead";
+    let kind = resource.kind;
+    let article = article(kind);
+    let specified = |verb: &str| match subresource {
+        "" => format!("{verb} the specified {kind}"),
+        subresource => format!("{verb} {subresource} of the specified {kind}"),
+    };
+    match action {
+        "connect" => format!("connect {} requests to {subresource} of {kind}", method.to_ascii_uppercase()),
+        "delete" => format!("delete{article} {kind}"),
+        "deletecollection" => format!("delete collection of {kind}"),
+        "get" => specified("read"),
+        "list" if resource.verbs.contains(&"watch") => format!("list or watch objects of kind {kind}"),
+        "list" => format!("list objects of kind {kind}"),
+        "patch" => specified("partially update"),
+        "post" if subresource.is_empty() => format!("create{article} {kind}"),
+        "post" => format!("create {subresource} of{article} {kind}"),
+        "put" => specified("replace"),
+        "watch" => format!(
+            "watch changes to an object of kind {kind}. {INSTEAD}, filtered to a single item with the 'fieldSelector' parameter."
+        ),
+        _ => format!("watch individual changes to a list of {kind}. {INSTEAD}."),
+    }
+}
+
+/// The article of a kind with a space before it; none of a plural (`Endpoints`).
+fn article(kind: &str) -> &'static str {
+    if kind.ends_with('s') && !kind.ends_with("ss") {
+        ""
+    } else if kind.starts_with(['A', 'E', 'I', 'O', 'U']) {
+        " an"
+    } else {
+        " a"
     }
 }
 

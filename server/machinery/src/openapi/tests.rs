@@ -65,14 +65,24 @@ fn differences(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
     }
 }
 
+fn silent(_: &str, _: Option<&str>) -> Option<String> {
+    None
+}
+
+/// All that is served by default, without prose.
+fn contents() -> Contents<'static> {
+    let schema = Schema::builtin();
+    Contents { schema, groups: &schema.groups, openid: true, describe: &silent }
+}
+
 #[test]
 fn v3_documents_equal_the_real_ones() {
     let Some(dir) = fixtures() else { return };
-    let schema = Schema::builtin();
+    let contents = contents();
     let mut bad = Vec::new();
     let mut equal = 0;
-    for name in v3::names(&schema.groups) {
-        let ours = stripped(&v3::document(schema, &schema.groups, &name).unwrap());
+    for name in v3::names(contents.groups, true) {
+        let ours = stripped(&v3::json(&contents, &name).unwrap());
         let theirs = read(&dir.join("v3").join(format!("{}.json", name.replace('/', "__"))));
         let mut here = Vec::new();
         differences(&name, &ours, &theirs, &mut here);
@@ -83,10 +93,9 @@ fn v3_documents_equal_the_real_ones() {
     assert!(bad.is_empty(), "{} differences:\n{}", bad.len(), bad[..bad.len().min(60)].join("\n"));
 }
 
-/// What belongs to groups that other servers of the chain serve, and to the issuer of service account tokens: their
-/// documents come with them.
+/// What belongs to groups that other servers of the chain serve: their documents come with them.
 fn elsewhere(name: &str) -> bool {
-    ["/apis/apiextensions.k8s.io/", "/apis/apiregistration.k8s.io/", "/.well-known/", "/openid/"]
+    ["/apis/apiextensions.k8s.io/", "/apis/apiregistration.k8s.io/"]
         .iter()
         .chain(&["io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."])
         .any(|prefix| name.starts_with(prefix))
@@ -109,8 +118,7 @@ fn drop_elsewhere(value: &mut Value) {
 #[test]
 fn the_v2_document_equals_the_real_one() {
     let Some(dir) = fixtures() else { return };
-    let schema = Schema::builtin();
-    let ours = stripped(&v2::json(schema, &schema.groups));
+    let ours = stripped(&v2::json(&contents()));
     let mut theirs = read(&dir.join("v2.json"));
     drop_elsewhere(&mut theirs);
     let mut bad = Vec::new();
@@ -124,36 +132,44 @@ fn every_document_of_the_real_index_is_there() {
     let theirs = read(&dir.join("v3/index.json"));
     let theirs = theirs.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned());
     let theirs: Vec<_> = theirs.filter(|name| !elsewhere(&format!("/{name}/"))).collect();
-    assert_eq!(v3::names(&Schema::builtin().groups), theirs);
+    assert_eq!(v3::names(&Schema::builtin().groups, true), theirs);
 }
 
 #[test]
 fn the_index_names_the_content() {
-    let schema = Schema::builtin();
-    let groups: Vec<_> = schema.groups.iter().filter(|g| g.name == "apps").cloned().collect();
-    let index: Value = serde_json::from_slice(&v3::index(schema, &groups)).unwrap();
-    let names: Vec<_> = index["paths"].as_object().unwrap().keys().collect();
+    let groups: Vec<_> = contents().groups.iter().filter(|g| g.name == "apps").cloned().collect();
+    let contents = Contents { groups: &groups, openid: false, ..contents() };
+    let names = v3::names(&groups, false);
     assert_eq!(names, ["apis", "apis/apps", "apis/apps/v1", "version"]);
-    let document = v3::document(schema, &groups, "apis/apps/v1").unwrap();
-    let hash = v3::hash(&document);
+    let hash = v3::hash(&v3::json(&contents, "apis/apps/v1").unwrap());
     assert_eq!(hash.len(), 128);
     assert_eq!(hash, hash.to_uppercase());
-    assert_eq!(
-        index["paths"]["apis/apps/v1"]["serverRelativeURL"],
-        format!("/openapi/v3/apis/apps/v1?hash={hash}")
-    );
+    let index = v3::index([("apis/apps/v1", hash.as_str()), ("version", "00")]);
+    let url = format!("/openapi/v3/apis/apps/v1?hash={hash}");
+    let expected = serde_json::json!({"paths": {
+        "apis/apps/v1": {"serverRelativeURL": url},
+        "version": {"serverRelativeURL": "/openapi/v3/version?hash=00"},
+    }});
+    assert_eq!(serde_json::from_slice::<Value>(&index).unwrap(), expected);
 }
 
 #[test]
 fn documents_of_what_is_not_served_are_absent() {
-    let schema = Schema::builtin();
+    let all = contents();
     for name in
         ["", "api/v2", "apis/apps/v1beta1", "apis/nobody", "apis/apps/v1/", "apis//v1", "apps/v1", "apis/"]
     {
-        assert!(v3::document(schema, &schema.groups, name).is_none(), "{name}");
+        assert!(v3::json(&all, name).is_none(), "{name}");
+        assert!(v3::protobuf(&all, name).is_none(), "{name}");
+    }
+    let openid = [".well-known/openid-configuration", "openid/v1/jwks"];
+    for name in openid {
+        assert!(v3::json(&all, name).is_some(), "{name}");
+        assert!(v3::json(&Contents { openid: false, ..all }, name).is_none(), "{name}");
     }
     // All versions can be turned on.
-    assert!(v3::document(schema, &schema.all_groups, "apis/scheduling.k8s.io/v1alpha3").is_some());
+    let all = Contents { groups: &all.schema.all_groups, ..all };
+    assert!(v3::json(&all, "apis/scheduling.k8s.io/v1alpha3").is_some());
 }
 
 #[test]
@@ -171,12 +187,12 @@ fn references_lead_somewhere() {
             _ => {}
         }
     }
-    let schema = Schema::builtin();
+    let contents = Contents { groups: &Schema::builtin().all_groups, ..contents() };
     let mut ids = BTreeSet::new();
-    for name in v3::names(&schema.all_groups) {
-        let document = v3::document(schema, &schema.all_groups, &name).unwrap();
+    for name in v3::names(contents.groups, true) {
+        let document = v3::json(&contents, &name).unwrap();
         let document: Value = serde_json::from_slice(&document).unwrap();
-        check(&document, document["components"]["schemas"].as_object().unwrap());
+        check(&document, document["components"]["schemas"].as_object().unwrap_or(&serde_json::Map::new()));
         for (path, item) in document["paths"].as_object().unwrap() {
             for (_, operation) in
                 item.as_object().unwrap().iter().filter(|(method, _)| *method != "parameters")
@@ -190,8 +206,7 @@ fn references_lead_somewhere() {
 /// What kubectl looks for before it leaves validation to the server: `fieldValidation` on the patch of the kind.
 #[test]
 fn patches_take_field_validation() {
-    let schema = Schema::builtin();
-    let document = v3::document(schema, &schema.groups, "api/v1").unwrap();
+    let document = v3::json(&contents(), "api/v1").unwrap();
     let document: Value = serde_json::from_slice(&document).unwrap();
     let patch = &document["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"];
     assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], "ConfigMap");
@@ -248,9 +263,8 @@ fn named<'a>(bytes: &'a [u8], number: u64, name: &str) -> &'a [u8] {
 
 #[test]
 fn the_v2_document_as_protobuf() {
-    let schema = Schema::builtin();
-    let bytes = v2::protobuf(schema, &schema.groups);
-    let json: Value = serde_json::from_slice(&v2::json(schema, &schema.groups)).unwrap();
+    let bytes = v2::protobuf(&contents());
+    let json: Value = serde_json::from_slice(&v2::json(&contents())).unwrap();
     assert_eq!(only(&bytes, 1), b"2.0");
     let definitions = only(&bytes, 9);
     assert_eq!(message(definitions).len(), json["definitions"].as_object().unwrap().len());
@@ -273,4 +287,89 @@ fn the_v2_document_as_protobuf() {
     let in_place = message(patch).into_iter().filter(|(n, p)| *n == 8 && message(p)[0].0 == 1);
     let names: Vec<_> = in_place.map(|(_, p)| only(only(only(only(p, 1), 2), 3), 4)).collect();
     assert_eq!(names, [&b"dryRun"[..], b"fieldValidation"]);
+}
+
+#[test]
+fn a_v3_document_as_protobuf() {
+    let bytes = v3::protobuf(&contents(), "apis/apps/v1").unwrap();
+    let json: Value = serde_json::from_slice(&v3::json(&contents(), "apis/apps/v1").unwrap()).unwrap();
+    assert_eq!(only(&bytes, 1), b"3.0.0");
+    assert_eq!(only(only(&bytes, 2), 6), b"1.37");
+    assert_eq!(message(only(&bytes, 4)).len(), json["paths"].as_object().unwrap().len());
+    let schemas = only(only(&bytes, 5), 1);
+    assert_eq!(message(schemas).len(), json["components"]["schemas"].as_object().unwrap().len());
+
+    // In place, all of this: each schema is the first of schema and reference.
+    let place = |schema| only(schema, 1);
+    let container = place(named(schemas, 1, "io.k8s.api.core.v1.Container"));
+    let ports = place(named(only(container, 31), 1, "ports"));
+    assert_eq!(only(ports, 25), b"array");
+    let item = only(only(only(only(ports, 30), 1), 2), 1);
+    assert_eq!(item, b"#/components/schemas/io.k8s.api.core.v1.ContainerPort");
+    let resources = place(named(only(container, 31), 1, "resources"));
+    assert_eq!(only(resources, 33), b"", "a default of {{}} has no place in its message");
+    let reference = only(only(only(resources, 26), 2), 1);
+    assert_eq!(reference, b"#/components/schemas/io.k8s.api.core.v1.ResourceRequirements");
+    let protocol = place(named(schemas, 1, "io.k8s.api.core.v1.ContainerPort"));
+    let protocol = place(named(only(protocol, 31), 1, "protocol"));
+    assert_eq!(only(only(protocol, 33), 3), b"TCP");
+    let path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}";
+    let patch = only(named(only(&bytes, 4), 1, path), 10);
+    assert_eq!(only(patch, 3), b"partially update the specified Deployment");
+    assert_eq!(only(patch, 5), b"patchAppsV1NamespacedDeployment");
+}
+
+/// Prose is where types and properties are described, and the documents are the same but for it.
+#[test]
+fn descriptions_are_what_they_are_asked_to_be() {
+    let describe = |name: &str, property: Option<&str>| match property {
+        None => Some(format!("about {name}")),
+        Some("image") => Some("what runs".to_owned()),
+        Some("resources") => Some("what it takes".to_owned()),
+        Some(_) => None,
+    };
+    let described = Contents { describe: &describe, ..contents() };
+    for (bytes, schemas) in [
+        (v2::json(&described), "/definitions"),
+        (v3::json(&described, "api/v1").unwrap(), "/components/schemas"),
+    ] {
+        let document: Value = serde_json::from_slice(&bytes).unwrap();
+        let schemas = document.pointer(schemas).unwrap();
+        for (name, schema) in schemas.as_object().unwrap() {
+            assert_eq!(schema["description"], format!("about {name}"));
+        }
+        let container = &schemas["io.k8s.api.core.v1.Container"]["properties"];
+        assert_eq!(container["image"]["description"], "what runs");
+        // Of the property, not of the type that it refers to.
+        assert_eq!(container["resources"]["description"], "what it takes");
+        assert_eq!(container["name"].get("description"), None);
+    }
+    let packed = v3::protobuf(&described, "api/v1").unwrap();
+    let container = named(only(only(&packed, 5), 1), 1, "io.k8s.api.core.v1.Container");
+    assert_eq!(only(only(container, 1), 34), b"about io.k8s.api.core.v1.Container");
+    let packed = v2::protobuf(&described);
+    let container = named(only(&packed, 9), 1, "io.k8s.api.core.v1.Container");
+    assert_eq!(only(container, 4), b"about io.k8s.api.core.v1.Container");
+}
+
+#[test]
+fn operations_say_what_they_do() {
+    let document: Value = serde_json::from_slice(&v2::json(&contents())).unwrap();
+    let pods = "/api/v1/namespaces/{namespace}/pods";
+    let cases = [
+        ("/version/".to_owned(), "get", "get the version information for this server"),
+        ("/apis/apps/v1/".to_owned(), "get", "get available resources"),
+        (pods.to_owned(), "get", "list or watch objects of kind Pod"),
+        (pods.to_owned(), "post", "create a Pod"),
+        (pods.to_owned(), "delete", "delete collection of Pod"),
+        (format!("{pods}/{{name}}/status"), "patch", "partially update status of the specified Pod"),
+        (format!("{pods}/{{name}}/binding"), "post", "create binding of a Pod"),
+        (format!("{pods}/{{name}}/exec"), "get", "connect GET requests to exec of Pod"),
+        ("/api/v1/componentstatuses".to_owned(), "get", "list objects of kind ComponentStatus"),
+        ("/api/v1/namespaces/{namespace}/endpoints".to_owned(), "post", "create Endpoints"),
+        ("/apis/networking.k8s.io/v1/ingressclasses".to_owned(), "post", "create an IngressClass"),
+    ];
+    for (path, method, words) in cases {
+        assert_eq!(document["paths"][&path][method]["description"], words, "{method} {path}");
+    }
 }

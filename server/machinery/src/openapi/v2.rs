@@ -8,34 +8,37 @@ use super::gnostic;
 use super::node::Node;
 use super::operations::{self, Operation, Paths, Payload, take_common};
 use super::parameters::{Location, Parameter};
-use super::{Form, info, resources, security_schemes};
-use crate::schema::{Group, Schema};
+use super::{Contents, Form, info, resources, security_schemes};
 
-/// The document of all `groups` as JSON.
-pub fn json(schema: &Schema, groups: &[Group]) -> Vec<u8> {
-    document(schema, groups).to_json()
+/// The document of all groups as JSON.
+pub fn json(contents: &Contents<'_>) -> Vec<u8> {
+    document(contents).to_json()
 }
 
-/// The document of all `groups` as protobuf, `openapi.v2.Document` of gnostic. Media type
+/// The document of all groups as protobuf, `openapi.v2.Document` of gnostic. Media type
 /// `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
-pub fn protobuf(schema: &Schema, groups: &[Group]) -> Vec<u8> {
-    gnostic::encode(&document(schema, groups))
+pub fn protobuf(contents: &Contents<'_>) -> Vec<u8> {
+    gnostic::encode(&document(contents))
 }
 
-fn document(schema: &Schema, groups: &[Group]) -> Node {
+fn document(contents: &Contents<'_>) -> Node {
     let mut paths = Paths::new();
+    if contents.openid {
+        operations::openid_configuration(&mut paths);
+        operations::openid_keys(&mut paths);
+    }
     operations::groups(&mut paths);
     operations::version(&mut paths);
-    for group in groups {
+    for group in contents.groups {
         match group.name {
             "" => operations::core_versions(&mut paths),
             name => operations::group(&mut paths, name),
         }
         for version in &group.versions {
-            resources::group_version(&mut paths, schema, group.name, version);
+            resources::group_version(&mut paths, contents.schema, group.name, version);
         }
     }
-    let definitions = Definitions::new(schema, Form::V2, None).gather(&paths);
+    let definitions = Definitions::new(contents, Form::V2, None).gather(&paths);
     let mut shared = BTreeMap::new();
     let mut items = Vec::with_capacity(paths.len());
     for (path, operations) in paths {
@@ -70,13 +73,14 @@ fn path_item(mut operations: Vec<Operation>, shared: &mut Shared) -> Node {
 }
 
 fn operation_node(operation: &Operation, shared: &mut Shared) -> Node {
-    let mut node = Node::map([
-        ("consumes", Node::texts(operation.consumes)),
-        ("produces", Node::texts(operation.produces)),
-        ("schemes", Node::texts(&["https"])),
-        ("tags", Node::List(vec![Node::Text(Cow::Owned(operation.tag.clone()))])),
-        ("operationId", Node::Text(Cow::Owned(operation.id.clone()))),
-    ]);
+    let mut node = Node::map([("description", Node::Text(Cow::Owned(operation.description.clone())))]);
+    if !operation.consumes.is_empty() {
+        node.put("consumes", Node::texts(operation.consumes));
+    }
+    node.put("produces", Node::texts(operation.produces));
+    node.put("schemes", Node::texts(&["https"]));
+    node.put("tags", Node::List(vec![Node::Text(Cow::Owned(operation.tag.clone()))]));
+    node.put("operationId", Node::Text(Cow::Owned(operation.id.clone())));
     // The body sorts among the names: all of its operation's own parameters come after it.
     let mut parameters: Vec<Node> = operation.body.iter().map(|body| body_node(body, shared)).collect();
     parameters.extend(operation.parameters.iter().map(|p| parameter(p, shared)));

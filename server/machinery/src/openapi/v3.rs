@@ -9,13 +9,19 @@ use super::definitions::Definitions;
 use super::node::Node;
 use super::operations::{self, Operation, Paths, Payload, take_common};
 use super::parameters::Parameter;
-use super::{Form, info, resources, security_schemes};
-use crate::schema::{Group, Schema};
+use super::{Contents, Form, gnostic_v3, info, resources, security_schemes};
+use crate::schema::Group;
 
-/// Names of all documents, sorted as the index has them: `api`, `api/v1`, `apis`, `apis/apps`, `apis/apps/v1`, …,
-/// `version`. Document NAME is served at `/openapi/v3/NAME`.
-pub fn names(groups: &[Group]) -> Vec<String> {
+const OPENID_CONFIGURATION: &str = ".well-known/openid-configuration";
+const OPENID_KEYS: &str = "openid/v1/jwks";
+
+/// Names of all documents, sorted as the index has them: `.well-known/openid-configuration`, `api`, `api/v1`, `apis`,
+/// `apis/apps`, `apis/apps/v1`, …, `openid/v1/jwks`, `version`. Document NAME is served at `/openapi/v3/NAME`.
+pub fn names(groups: &[Group], openid: bool) -> Vec<String> {
     let mut names = vec!["apis".to_owned(), "version".to_owned()];
+    if openid {
+        names.extend([OPENID_CONFIGURATION, OPENID_KEYS].map(str::to_owned));
+    }
     for group in groups {
         let root = if group.name.is_empty() { "api".to_owned() } else { format!("apis/{}", group.name) };
         names.extend(group.versions.iter().map(|version| format!("{root}/{version}")));
@@ -25,11 +31,22 @@ pub fn names(groups: &[Group]) -> Vec<String> {
     names
 }
 
-/// The document of a name, as JSON. `None` where there is no such group or version in `groups`.
-pub fn document(schema: &Schema, groups: &[Group], name: &str) -> Option<Vec<u8>> {
+/// The document of a name, as JSON. `None` where there is none of that name.
+pub fn json(contents: &Contents<'_>, name: &str) -> Option<Vec<u8>> {
+    Some(document(contents, name)?.to_json())
+}
+
+/// The document of a name as protobuf, `openapi.v3.Document` of gnostic. Media type
+/// `application/com.github.proto-openapi.spec.v3.v1.0+protobuf`.
+pub fn protobuf(contents: &Contents<'_>, name: &str) -> Option<Vec<u8>> {
+    Some(gnostic_v3::encode(&document(contents, name)?))
+}
+
+fn document(contents: &Contents<'_>, name: &str) -> Option<Node> {
     let mut paths = Paths::new();
     let mut only = Some(("", "v1"));
-    let known = |group: &str| groups.iter().find(|g| g.name == group);
+    let schema = contents.schema;
+    let known = |group: &str| contents.groups.iter().find(|g| g.name == group);
     match name.split('/').collect::<Vec<_>>()[..] {
         ["api"] => {
             known("")?;
@@ -37,6 +54,10 @@ pub fn document(schema: &Schema, groups: &[Group], name: &str) -> Option<Vec<u8>
         }
         ["apis"] => operations::groups(&mut paths),
         ["version"] => operations::version(&mut paths),
+        [".well-known", "openid-configuration"] if contents.openid => {
+            operations::openid_configuration(&mut paths);
+        }
+        ["openid", "v1", "jwks"] if contents.openid => operations::openid_keys(&mut paths),
         ["apis", group] if !group.is_empty() => {
             known(group)?;
             operations::group(&mut paths, group);
@@ -53,7 +74,7 @@ pub fn document(schema: &Schema, groups: &[Group], name: &str) -> Option<Vec<u8>
         }
         _ => return None,
     }
-    Some(render(schema, paths, only).to_json())
+    Some(render(contents, paths, only))
 }
 
 /// The hash that names a document's content in URLs and its ETag: SHA-512, upper-case hex.
@@ -66,26 +87,30 @@ pub fn hash(document: &[u8]) -> String {
     text
 }
 
-/// The index, as JSON: where each document is, with the hash of its content. Makes every document for that.
-pub fn index(schema: &Schema, groups: &[Group]) -> Vec<u8> {
+/// The index, as JSON: where each document is, with the [hash] of its content. Takes names in their order.
+pub fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
     let mut paths = Node::Map(Vec::new());
-    for name in names(groups) {
-        let Some(document) = document(schema, groups, &name) else { continue };
-        let url = format!("/openapi/v3/{name}?hash={}", hash(&document));
-        paths.put(name, Node::map([("serverRelativeURL", Node::Text(Cow::Owned(url)))]));
+    for (name, hash) in documents {
+        let url = Node::Text(Cow::Owned(format!("/openapi/v3/{name}?hash={hash}")));
+        paths.put(name.to_owned(), Node::map([("serverRelativeURL", url)]));
     }
     Node::map([("paths", paths)]).to_json()
 }
 
-fn render(schema: &Schema, paths: Paths, only: Option<(&str, &str)>) -> Node {
-    let schemas = Definitions::new(schema, Form::V3, only).gather(&paths);
+fn render(contents: &Contents<'_>, paths: Paths, only: Option<(&str, &str)>) -> Node {
+    let schemas = Definitions::new(contents, Form::V3, only).gather(&paths);
     let paths =
         paths.into_iter().map(|(path, operations)| (Cow::Owned(path), path_item(operations))).collect();
+    let mut components = Node::Map(Vec::new());
+    if !schemas.entries().is_empty() {
+        components.put("schemas", schemas);
+    }
+    components.put("securitySchemes", security_schemes());
     Node::map([
         ("openapi", Node::text("3.0.0")),
         ("info", info()),
         ("paths", Node::Map(paths)),
-        ("components", Node::map([("schemas", schemas), ("securitySchemes", security_schemes())])),
+        ("components", components),
     ])
 }
 
@@ -106,6 +131,7 @@ fn path_item(mut operations: Vec<Operation>) -> Node {
 fn operation_node(operation: &Operation) -> Node {
     let mut node = Node::map([
         ("tags", Node::List(vec![Node::Text(Cow::Owned(operation.tag.clone()))])),
+        ("description", Node::Text(Cow::Owned(operation.description.clone()))),
         ("operationId", Node::Text(Cow::Owned(operation.id.clone()))),
     ]);
     if !operation.parameters.is_empty() {
