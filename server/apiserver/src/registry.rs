@@ -36,6 +36,18 @@ pub struct Grace {
 pub trait Strategy: Send + Sync {
     /// Clears and sets what a client may not decide on create (status, …).
     fn prepare_for_create<'a>(&self, arena: &'a Bump, object: &mut Value<'a>);
+    /// Gives an object, new or `old` so far, what the server hands out (addresses and ports of services), after it has
+    /// been prepared. What it cannot have is all that a client is told. A dry run is given an example of it.
+    fn complete<'a>(
+        &self,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        old: Option<&Value<'_>>,
+        dry_run: bool,
+    ) -> Result<(), Vec<FieldError>> {
+        let _ = (arena, object, old, dry_run);
+        Ok(())
+    }
     /// What is wrong with a new object, metadata left aside. Empty when nothing is.
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError>;
     /// Keeps from `old` what a client may not change through `part`.

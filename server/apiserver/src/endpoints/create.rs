@@ -196,6 +196,8 @@ pub(crate) fn prepare<'a>(
     let attributes = attributes(&name);
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
+    let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &name, errors);
+    strategy.complete(arena, object, None, dry_run).map_err(|errors| invalid(&errors))?;
     let mut errors = validation::validate_object_meta(
         object,
         store.served.facts.namespaced,
@@ -204,7 +206,7 @@ pub(crate) fn prepare<'a>(
     );
     errors.extend(strategy.validate(object));
     if !errors.is_empty() {
-        return Err(Status::invalid(store.status_group(), store.kind(), &name, &errors));
+        return Err(invalid(&errors));
     }
     warnings.extend(strategy.warnings(Part::Main, object, None));
     let admitted = store.admission.validate(&attributes, arena, Some(object), None);

@@ -220,10 +220,13 @@ struct Endpoint {
 impl ResourceEndpoint for Endpoint {
     fn serve(&self, request: &Request<'_>) -> Outcome {
         let (store, part) = (&self.store, self.part);
-        if let Some(warning) = store.served.strategy.deprecation_warning() {
+        let verb = request.info.verb;
+        // A patch of an unknown type is refused before it comes to the resource.
+        let patch = |_: &_| verb != Verb::Patch || patch::is_known_type(request);
+        if let Some(warning) = store.served.strategy.deprecation_warning().filter(patch) {
             request.warnings.borrow_mut().push(warning.to_owned());
         }
-        match request.info.verb {
+        match verb {
             Verb::Get => get::get(store, request),
             Verb::List => list::list(store, request),
             Verb::Watch => watch::watch(store, request),

@@ -40,6 +40,11 @@ struct Patch {
     tracker: Tracker,
 }
 
+/// Whether a PATCH is of a type that is served.
+pub(crate) fn is_known_type(request: &Request<'_>) -> bool {
+    patch_type(request.head.header("content-type"), false).is_ok()
+}
+
 /// Handles a PATCH.
 pub(crate) fn patch(store: &Arc<ResourceStore>, request: &Request<'_>, part: Part) -> Outcome {
     match plan(store, request, part) {

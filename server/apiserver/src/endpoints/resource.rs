@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use ringbolt_machinery::{
-    schema::{Schema, StructId},
+    schema::{Resource, Schema, StructId},
     status::Status,
     table,
 };
@@ -52,6 +52,19 @@ pub(crate) struct ResourceStore {
     pub(crate) storage_path: String,
 }
 
+/// Where Kubernetes keeps a resource in etcd. Conflicts quote it, and the first resources have kept the names that
+/// they had before they were called what they are.
+fn storage_folder(facts: &Resource) -> &'static str {
+    match (facts.group, facts.resource) {
+        ("", "endpoints") => "services/endpoints",
+        ("", "nodes") => "minions",
+        ("", "replicationcontrollers") => "controllers",
+        ("", "services") => "services/specs",
+        ("networking.k8s.io", "ingresses") => "ingress",
+        (_, resource) => resource,
+    }
+}
+
 impl ResourceStore {
     pub(crate) fn new(
         schema: &'static Schema,
@@ -80,7 +93,7 @@ impl ResourceStore {
             )),
             event_heads: [event("ADDED"), event("MODIFIED"), event("DELETED")],
             object_head: Bytes::from(object_head),
-            storage_path: format!("/registry/{}/", facts.resource),
+            storage_path: format!("/registry/{}/", storage_folder(facts)),
             group_version,
             columns: OnceLock::new(),
             other_versions: OnceLock::new(),

@@ -282,12 +282,17 @@ impl<C: Change> Update<C> {
         owner_references::deduplicate(arena, &mut object, true, warnings);
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
+        let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &self.name, errors);
+        if self.part == Part::Main {
+            let completed = strategy.complete(arena, &mut object, Some(&old), self.dry_run);
+            completed.map_err(|errors| invalid(&errors))?;
+        }
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
         let mut errors =
             validation::validate_object_meta_update(&object, &old, store.served.facts.namespaced, "metadata");
         errors.extend(strategy.validate_update(self.part, &object, &old));
         if !errors.is_empty() {
-            return Err(Status::invalid(store.status_group(), store.kind(), &self.name, &errors));
+            return Err(invalid(&errors));
         }
         warnings.extend(strategy.warnings(self.part, &object, Some(&old)));
         let admitted = store.admission.validate(&attributes, arena, Some(&object), Some(&old));

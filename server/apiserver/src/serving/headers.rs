@@ -76,11 +76,12 @@ pub fn send(
         headers.push("content-type", response.content_type.as_bytes());
     }
     headers.push("date", &date);
-    for (name, value) in &response.headers {
-        headers.push(name, value.as_bytes());
-    }
+    // What is said of the request comes before what its handler says of the object.
     for warning in &warnings {
         headers.push("warning", warning.as_bytes());
+    }
+    for (name, value) in &response.headers {
+        headers.push(name, value.as_bytes());
     }
     if response.close || state.close.get() {
         responder.close_after(stream);

@@ -29,6 +29,9 @@ pub(super) struct Completion<'c, 'o> {
     key: String,
     /// The spec it has so far; `None` for a new service.
     old: Option<Map<'o>>,
+    /// Nothing is set aside then, and what is checked is what Kubernetes checks in a dry run: that an address is within
+    /// its range, and that a port is nobody's.
+    dry_run: bool,
 }
 
 const SINGLE: &str = "SingleStack";
@@ -47,11 +50,16 @@ fn shown<'a>(spec: &Map<'a>, member: &str) -> Value<'a> {
 }
 
 impl<'c, 'o> Completion<'c, 'o> {
-    pub(super) fn new(account: &'c mut Account, object: &Value<'_>, old: Option<&Value<'o>>) -> Self {
+    pub(super) fn new(
+        account: &'c mut Account,
+        object: &Value<'_>,
+        old: Option<&Value<'o>>,
+        dry_run: bool,
+    ) -> Self {
         let part = |member: &str| object.str_at(&["metadata", member]).unwrap_or("");
         let key = format!("{}/{}", part("namespace"), part("name"));
         let old = old.and_then(|o| o.path(&["spec"])?.as_map().cloned());
-        Completion { account, key, old }
+        Completion { account, key, old, dry_run }
     }
 
     /// Completes the service, or says why it cannot be. Then it is left half done.
@@ -61,7 +69,7 @@ impl<'c, 'o> Completion<'c, 'o> {
         self.addresses(arena, spec)?;
         self.ports(spec)?;
         self.health_check(spec)?;
-        for good in goods(spec) {
+        for good in goods(spec).into_iter().filter(|_| !self.dry_run) {
             self.account.set_aside(good, &self.key);
         }
         Ok(())
@@ -222,12 +230,15 @@ impl<'c, 'o> Completion<'c, 'o> {
             |why: String| vec![FieldError::invalid("spec.clusterIPs", shown(spec, "clusterIPs"), why)];
         let range = self.range_of(name);
         let Some(address) = network::parse_legacy_ip(asked) else {
+            if let (true, Some(range)) = (self.dry_run, range) {
+                return Ok(range.network());
+            }
             let full = || refused("failed to allocate IP: range is full".to_owned());
             return range.and_then(|r| r.free(taken)).ok_or_else(full);
         };
         let why = match range.filter(|r| r.is_usable(address)) {
             None => "the provided network does not match the current range",
-            Some(_) if taken(address) => "provided IP is already allocated",
+            Some(_) if !self.dry_run && taken(address) => "provided IP is already allocated",
             Some(_) => return Ok(address),
         };
         Err(refused(format!("failed to allocate IP {asked}: {why}")))
@@ -286,7 +297,9 @@ impl<'c, 'o> Completion<'c, 'o> {
 
     fn asked_port(&self, port: i64, path: &str) -> Result<i64, Refused> {
         let account = &*self.account;
-        let why = match u16::try_from(port).ok().filter(|p| account.ports.contains(*p)) {
+        let number = u16::try_from(port).ok().filter(|p| self.dry_run || account.ports.contains(*p));
+        let why = match number {
+            None if self.dry_run => return Ok(port),
             None => format!(
                 "provided port is not in the valid range. The range of valid ports is {}",
                 account.ports

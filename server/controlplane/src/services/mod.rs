@@ -50,25 +50,20 @@ impl ServiceAllocator {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a service that is new, or was `old` so far, what it needs. What it cannot have is found by
-    /// [`ServiceAllocator::errors`].
-    pub(crate) fn complete<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, old: Option<&Value<'_>>) {
-        if let Some(account) = self.lock().as_mut() {
-            account.catch_up();
-            // The errors are those that are found again.
-            let _ = Completion::new(account, object, old).run(arena, object);
-        }
-    }
-
-    /// Why a service cannot have what it asks for; empty where it has it.
-    pub(crate) fn errors(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<FieldError> {
+    /// Gives a service that is new, or was `old` so far, what it needs, or says why it cannot have what it asks for.
+    /// A dry run takes nothing away from others.
+    pub(crate) fn complete<'a>(
+        &self,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        old: Option<&Value<'_>>,
+        dry_run: bool,
+    ) -> Result<(), Vec<FieldError>> {
         match self.lock().as_mut() {
-            None => Vec::new(),
+            None => Ok(()),
             Some(account) => {
                 account.catch_up();
-                let arena = Bump::new();
-                let mut copy = object.copy_into(&arena);
-                Completion::new(account, object, old).run(&arena, &mut copy).err().unwrap_or_default()
+                Completion::new(account, object, old, dry_run).run(arena, object)
             }
         }
     }

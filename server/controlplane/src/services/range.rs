@@ -34,6 +34,11 @@ impl AddressRange {
         self.at(0)
     }
 
+    /// The address of the range itself, which no service has.
+    pub(super) fn network(self) -> IpAddr {
+        self.first
+    }
+
     /// Whether it is of IPv4 addresses.
     pub(super) fn is_ipv4(self) -> bool {
         self.first.is_ipv4()

@@ -44,11 +44,19 @@ fn service(name: &str, spec: &str) -> String {
 
 /// The service with what it was given, and why it cannot be.
 fn complete(allocator: &ServiceAllocator, new: &str, old: Option<&str>) -> (String, Vec<String>) {
+    completed(allocator, new, old, false)
+}
+
+fn completed(
+    allocator: &ServiceAllocator,
+    new: &str,
+    old: Option<&str>,
+    dry_run: bool,
+) -> (String, Vec<String>) {
     let arena = Bump::new();
     let read = |text: &str| json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap();
     let (mut object, old) = (read(new), old.map(read));
-    allocator.complete(&arena, &mut object, old.as_ref());
-    let errors = allocator.errors(&object, old.as_ref());
+    let errors = allocator.complete(&arena, &mut object, old.as_ref(), dry_run).err().unwrap_or_default();
     let mut out = Vec::new();
     json::encode_untyped(&object, &mut out);
     (String::from_utf8(out).unwrap(), errors.iter().map(ToString::to_string).collect())
@@ -187,6 +195,43 @@ fn node_ports() {
         [
             "spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-30003"
         ]
+    );
+}
+
+#[test]
+fn dry_runs_take_nothing() {
+    let allocator = allocator(&store(), &["10.0.0.0/24"]);
+    let ask = |name: &str, address: &str, port: i64| {
+        let spec = format!(
+            r#"{{"type":"NodePort","clusterIP":"{address}","clusterIPs":["{address}"],"ports":[{{"port":80,"nodePort":{port}}}]}}"#
+        );
+        completed(&allocator, &service(name, &spec), None, true).1
+    };
+    assert!(ask("x", "10.0.0.5", 30001).is_empty());
+    assert!(ask("y", "10.0.0.5", 30001).is_empty());
+    // Whether a port is in range is not looked at, and validation says what no port can be.
+    assert!(ask("y", "10.0.0.5", 80).is_empty() && ask("y", "10.0.0.5", -1).is_empty());
+    assert_eq!(
+        ask("y", "10.0.1.5", 30001),
+        [
+            r#"spec.clusterIPs: Invalid value: ["10.0.1.5"]: failed to allocate IP 10.0.1.5: the provided network does not match the current range"#
+        ]
+    );
+    let (object, errors) = completed(&allocator, &service("x", r#"{"type":"ClusterIP"}"#), None, true);
+    assert!(errors.is_empty() && object.contains(r#""clusterIP":"10.0.0.0""#), "{object}");
+    // What a service that is stored has stays its own.
+    assert!(
+        complete(
+            &allocator,
+            &service("z", r#"{"type":"NodePort","ports":[{"port":80,"nodePort":30001}]}"#),
+            None
+        )
+        .1
+        .is_empty()
+    );
+    assert_eq!(
+        ask("y", "10.0.0.5", 30001),
+        ["spec.ports[0].nodePort: Invalid value: 30001: provided port is already allocated"]
     );
 }
 

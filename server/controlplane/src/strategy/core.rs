@@ -110,7 +110,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             selectable: &SECRET,
             validate: Some(validation::secret::validate),
             validate_update: Some(validation::secret::validate_update),
-            warnings: Some(validation::secret::warnings),
+            warnings: Some(warnings::secret),
             ..Rules::BASE
         },
         "serviceaccounts" => Rules {
@@ -218,9 +218,9 @@ fn prepare_claim_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>,
 
 /// A claim's data source: what the old field may hold, and each of the two fields copied into the other.
 pub(super) fn complete_claim<'a>(arena: &'a Bump, spec: &mut Map<'a>, old: Option<&Map<'_>>) {
-    let has_namespace =
-        |m: Option<&Map<'_>>| m.and_then(|m| m.child("dataSourceRef")).is_some_and(|r| !r.lacks("namespace"));
-    if has_namespace(Some(spec)) && !has_namespace(old) {
+    // A source in another namespace is a feature that is off; a claim that had any reference may say so and is told.
+    let elsewhere = spec.child("dataSourceRef").is_some_and(|r| !r.lacks("namespace"));
+    if elsewhere && !old.is_some_and(|o| o.has("dataSourceRef")) {
         spec.remove("dataSourceRef");
     }
     let in_use = old.is_some_and(|o| o.has("dataSource") || o.has("dataSourceRef"));

@@ -52,6 +52,37 @@ use crate::{
 
 /// The rules of a resource; `None` where it is not a stored built-in one.
 pub(crate) fn rules(group: &str, resource: &str) -> Option<Rules> {
+    let rules = rules_of_group(group, resource)?;
+    Some(Rules { names_again: NAMED_AGAIN.contains(&(group, resource)), ..rules })
+}
+
+/// Resources whose changed objects are validated as new ones are, metadata and all. Names cannot change, so what
+/// shows is the prefix in `metadata.generateName`; the others hold it only against what a URL path can carry.
+const NAMED_AGAIN: [(&str, &str); 21] = [
+    ("", "configmaps"),
+    ("", "endpoints"),
+    ("", "limitranges"),
+    ("", "namespaces"),
+    ("", "nodes"),
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("", "pods"),
+    ("", "secrets"),
+    ("", "serviceaccounts"),
+    ("apps", "controllerrevisions"),
+    ("discovery.k8s.io", "endpointslices"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("networking.k8s.io", "ingressclasses"),
+    ("networking.k8s.io", "ingresses"),
+    ("networking.k8s.io", "ipaddresses"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattributesclasses"),
+];
+
+fn rules_of_group(group: &str, resource: &str) -> Option<Rules> {
     match group {
         "" => core::rules(resource),
         "admissionregistration.k8s.io" => admissionregistration::rules(resource),
@@ -96,9 +127,13 @@ impl ResourceStrategy {
         ResourceStrategy { allocator: Some(allocator), ..self }
     }
 
-    /// What an allocator cannot give; it is all that a client is told then.
-    fn refused(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<FieldError> {
-        self.allocator.map(|allocator| allocator.errors(object, old)).unwrap_or_default()
+    /// What is wrong with the prefix of a generated name.
+    fn prefix_errors(&self, object: &Value<'_>, errors: &mut Vec<FieldError>) {
+        let prefix = object.str_at(&["metadata", "generateName"]).unwrap_or("");
+        if !prefix.is_empty() {
+            let wrong = (self.rules.name)(prefix, true).into_iter();
+            errors.extend(wrong.map(|why| FieldError::invalid("metadata.generateName", prefix, why)));
+        }
     }
 
     /// Whether any member but those `skip` names differs.
@@ -134,16 +169,20 @@ impl Strategy for ResourceStrategy {
         if let Some(prepare) = self.rules.prepare_for_create {
             prepare(arena, object);
         }
-        if let Some(allocator) = self.allocator {
-            allocator.complete(arena, object, None);
-        }
+    }
+
+    fn complete<'a>(
+        &self,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        old: Option<&Value<'_>>,
+        dry_run: bool,
+    ) -> Result<(), Vec<FieldError>> {
+        self.allocator.map_or(Ok(()), |allocator| allocator.complete(arena, object, old, dry_run))
     }
 
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError> {
-        let mut errors = self.refused(object, None);
-        if !errors.is_empty() {
-            return errors;
-        }
+        let mut errors = Vec::new();
         if self.rules.standard_finalizers {
             common::standard_finalizers(object, &mut errors);
         }
@@ -176,18 +215,12 @@ impl Strategy for ResourceStrategy {
         if let Some(prepare) = self.rules.prepare_for_update {
             prepare(arena, part, object, old);
         }
-        if let (Part::Main, Some(allocator)) = (part, self.allocator) {
-            allocator.complete(arena, object, Some(old));
-        }
     }
 
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
-        let mut errors = match part {
-            Part::Main => self.refused(object, Some(old)),
-            _ => Vec::new(),
-        };
-        if !errors.is_empty() {
-            return errors;
+        let mut errors = Vec::new();
+        if self.rules.names_again && part == Part::Main {
+            self.prefix_errors(object, &mut errors);
         }
         if self.rules.standard_finalizers {
             common::standard_finalizers(object, &mut errors);

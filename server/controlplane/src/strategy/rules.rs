@@ -53,6 +53,8 @@ pub(crate) type SetRequester = for<'a> fn(&'a Bump, &mut Value<'a>, &UserInfo);
 pub(crate) struct Rules {
     /// Every message about a bad name (`true`: a `generateName` prefix).
     pub(crate) name: fn(&str, bool) -> Vec<String>,
+    /// That a change is held against `name` too.
+    pub(crate) names_again: bool,
     /// PUT creates.
     pub(crate) create_on_update: bool,
     /// PUT without resourceVersion is fine.
@@ -102,6 +104,7 @@ impl Rules {
     /// What most kinds without status do: PUT does not create, may be unconditional, no generation.
     pub(crate) const BASE: Rules = Rules {
         name: names::name_is_dns_subdomain,
+        names_again: false,
         create_on_update: false,
         unconditional_update: true,
         generation: Generation::None,

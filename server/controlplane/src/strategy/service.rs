@@ -10,7 +10,7 @@ use ringbolt_machinery::{
 use super::{Rules, selectable::SERVICE};
 use crate::{
     tree::{Members, list, root},
-    validation,
+    validation, warnings,
 };
 
 pub(super) fn rules() -> Rules {
@@ -23,8 +23,8 @@ pub(super) fn rules() -> Rules {
         prepare_for_update: Some(prepare_update),
         validate: Some(validation::service::validate),
         validate_update: Some(validation::service::validate_update),
-        warnings: Some(validation::service_warnings::warnings),
-        status_warnings: Some(validation::service_warnings::status_warnings),
+        warnings: Some(warnings::service),
+        status_warnings: Some(warnings::service_status),
         ..Rules::STATUS
     }
 }

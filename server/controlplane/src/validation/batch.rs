@@ -46,7 +46,6 @@ pub(crate) fn validate_job(object: &Value<'_>, errors: &mut Errors) {
         generated_selector(object, spec, errors);
         job(spec, errors);
         name_allows_completions(object, spec, errors);
-        declared(spec, "spec", errors);
     });
 }
 
@@ -129,22 +128,15 @@ fn name_allows_completions(object: &Value<'_>, spec: &Map<'_>, errors: &mut Erro
     }
 }
 
-/// What is declared with the fields of a job comes after what is written out.
-fn declared(spec: &Map<'_>, path: &str, errors: &mut Errors) {
-    if spec.has("maxFailedIndexes") && !spec.has("backoffLimitPerIndex") {
-        let why = "when maxFailedIndexes is specified";
-        let at = child(path, "backoffLimitPerIndex");
-        if !errors.iter().any(|e| e.field == at && e.detail == why) {
-            errors.push(FieldError::required(at, why));
-        }
-    }
-}
-
 fn job_spec(spec: &Map<'_>, path: &str, errors: &mut Errors) {
     for count in COUNTS {
         non_negative(spec, count, path, errors);
     }
     non_negative(spec, "maxFailedIndexes", path, errors);
+    if spec.has("maxFailedIndexes") && !spec.has("backoffLimitPerIndex") {
+        let why = "when maxFailedIndexes is specified";
+        errors.push(FieldError::required(child(path, "backoffLimitPerIndex"), why));
+    }
     if spec.has("managedBy") {
         let (manager, at) = (spec.text("managedBy"), child(path, "managedBy"));
         ingress::domain_prefixed_path(manager, &at, errors);
@@ -416,7 +408,6 @@ pub(crate) fn validate_job_update(part: Part, object: &Value<'_>, old: &Value<'_
                 fixed(new, was, member, errors);
             }
             name_allows_completions(object, new, errors);
-            declared(new, "spec", errors);
         });
     });
 }
@@ -554,9 +545,6 @@ pub(crate) fn validate_cron_job(object: &Value<'_>, errors: &mut Errors) {
 fn cron_declared(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
         required(spec, "schedule", "spec", errors);
-        if let Some(job) = spec.child("jobTemplate").and_then(|t| t.child("spec")) {
-            declared(job, "spec.jobTemplate.spec", errors);
-        }
     });
 }
 

@@ -4,13 +4,13 @@ use crate::base64;
 
 /// One block.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Block<'a> {
-    pub(super) kind: &'a str,
-    pub(super) has_headers: bool,
+pub(crate) struct Block<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) has_headers: bool,
 }
 
 /// The blocks of a text; what is none is passed over.
-pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+pub(crate) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     const BEGIN: &str = "-----BEGIN ";
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -56,6 +56,12 @@ pub(super) fn template(template: &Map<'_>, path: &str, errors: &mut Errors) {
     }
 }
 
+/// A claim that a stateful set makes: its metadata is looked at when it is made.
+pub(super) fn claimed(claim: &Map<'_>, path: &str, errors: &mut Errors) {
+    let nothing = Map::new_in(claim.arena());
+    validate_spec(claim.child("spec").unwrap_or(&nothing), &child(path, "spec"), false, errors);
+}
+
 /// What a template says of the objects made from it: labels and annotations, nothing else.
 pub(super) fn template_metadata(metadata: Option<&Map<'_>>, path: &str, errors: &mut Errors) {
     let member = |name: &str| metadata.and_then(|m| m.get(name));

@@ -1,5 +1,6 @@
 //! Pod specs, of pods and of templates.
 
+use bumpalo::Bump;
 use ringbolt_machinery::{
     field::{FieldError, Verbatim, child, index},
     validation::{
@@ -14,9 +15,9 @@ use ringbolt_machinery::{
 
 use super::{
     Errors, address, container, container::Surroundings, each_invalid, go, label, maps, one_of, placement,
-    pod_resources, resource_name, resources, security_context, volume, volume::Volume, windows,
+    pod_resources, resource_name, resources, security_context, volume, windows,
 };
-use crate::tree::Members;
+use crate::tree::{Members, map};
 
 fn names<'a>(list: &[Value<'a>]) -> Vec<&'a str> {
     list.iter().filter_map(|c| c.str_at(&["name"])).collect()
@@ -26,17 +27,32 @@ fn names<'a>(list: &[Value<'a>]) -> Vec<&'a str> {
 /// names, so those of the template are not looked at.
 pub(crate) type Claimed<'c> = Option<&'c [&'c str]>;
 
+/// The volumes of a stateful set's pods: what it claims takes the place of the template's own volume of that name.
+fn with_claims<'a>(arena: &'a Bump, own: &[Value<'a>], claimed: &[&str]) -> Vec<Value<'a>> {
+    let mut volumes: Vec<Value<'a>> = Vec::with_capacity(claimed.len() + own.len());
+    for (at, name) in claimed.iter().enumerate() {
+        if claimed[..at].contains(name) {
+            continue;
+        }
+        let name = Value::String(arena.alloc_str(name));
+        let source = map(arena, [("claimName", name.clone())]);
+        volumes.push(map(arena, [("name", name), ("persistentVolumeClaim", source)]));
+    }
+    let kept = own.iter().filter(|v| !claimed.contains(&v.str_at(&["name"]).unwrap_or("")));
+    volumes.extend(kept.cloned());
+    volumes
+}
+
 /// A pod's spec; `pod` is the name of the pod, empty for templates.
 pub(crate) fn validate(spec: &Map<'_>, pod: &str, claimed: Claimed<'_>, path: &str, errors: &mut Errors) {
     if !spec.has("terminationGracePeriodSeconds") {
         errors.push(FieldError::required(child(path, "terminationGracePeriodSeconds"), ""));
     }
-    // What a stateful set claims takes the place of the template's own volume of that name.
     let own = spec.items("volumes");
     let volumes = match claimed {
         None | Some([]) => volume::validate(own, pod, &child(path, "volumes"), errors),
         Some(claimed) => {
-            claimed.iter().copied().chain(names(own)).map(|name| Volume { name, is_claim: true }).collect()
+            volume::validate(&with_claims(spec.arena(), own, claimed), pod, &child(path, "volumes"), errors)
         }
     };
     resource_claims(spec, &child(path, "resourceClaims"), errors);

@@ -24,7 +24,7 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
 }
 
 /// Whether a service has no address of its own.
-pub(super) fn is_headless(spec: &Map<'_>) -> bool {
+pub(crate) fn is_headless(spec: &Map<'_>) -> bool {
     matches!(spec.items("clusterIPs"), [one] if one.as_str() == Some("None"))
 }
 

@@ -2,16 +2,18 @@
 
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
-    field::{FieldError, Verbatim, child},
+    field::{FieldError, Verbatim, child, index},
     validation::{names::dns1123_label_errors, validate_label_selector},
     value::{Map, Value},
 };
 
 use super::{
-    Errors, at_most_all, each_invalid, go, immutable, int_or_percent, non_negative, pod_spec,
-    positive_int_or_percent, selector, with_map, workload_status,
+    Errors, at_most_all, each_invalid, go, immutable, int_or_percent, non_negative, persistent_volume_claim,
+    pod_spec, positive_int_or_percent, selector, with_map, workload_status,
 };
 use crate::tree::Members;
+
+const STATEFUL_SET: super::Kind = ("apps", "v1", "StatefulSet");
 
 pub(crate) fn validate_pod_template(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "template", |template| pod_spec::validate_template(template, None, "template", errors));
@@ -304,6 +306,11 @@ pub(crate) fn validate_daemon_set_update(
 }
 
 pub(crate) fn validate_stateful_set(object: &Value<'_>, errors: &mut Errors) {
+    stateful_set(object, true, errors);
+}
+
+/// A stateful set; `new` says whether what cannot change is looked at too.
+fn stateful_set(object: &Value<'_>, new: bool, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
         let policy = spec.text("podManagementPolicy");
         if !matches!(policy, "OrderedReady" | "Parallel") {
@@ -312,18 +319,24 @@ pub(crate) fn validate_stateful_set(object: &Value<'_>, errors: &mut Errors) {
         }
         stateful_set_strategy(spec, errors);
         retention_policy(spec, errors);
+        if new {
+            for (at, claim) in super::maps(spec.items("volumeClaimTemplates")) {
+                let path = index("spec.volumeClaimTemplates", at);
+                persistent_volume_claim::claimed(claim, &path, errors);
+            }
+        }
         non_negative(spec, "replicas", "spec", errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
         if let Some(ordinals) = spec.child("ordinals") {
             non_negative(ordinals, "start", "spec.ordinals", errors);
         }
         let service = spec.text("serviceName");
-        if !service.is_empty() {
+        if new && !service.is_empty() {
             each_invalid(dns1123_label_errors(service), "spec.serviceName", service, errors);
         }
         check_selector(spec, "statefulset", errors);
         let claims = spec.items("volumeClaimTemplates").iter();
-        let claimed: Vec<&str> = claims.filter_map(|c| c.str_at(&["metadata", "name"])).collect();
+        let claimed: Vec<&str> = claims.map(|c| c.str_at(&["metadata", "name"]).unwrap_or("")).collect();
         check_template(spec, Some(&claimed), "", errors);
         restart_always(spec, "StatefulSet", errors);
     });
@@ -368,6 +381,17 @@ fn retention_policy(spec: &Map<'_>, errors: &mut Errors) {
     }
 }
 
+/// The claims of a stateful set never change; they are shown as Go holds them.
+fn claims_kept(object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
+    const CLAIMS: &[&str] = &["spec", "volumeClaimTemplates"];
+    let (new, was) = (object.path(CLAIMS), old.path(CLAIMS));
+    if !crate::semantic::field_equal(STATEFUL_SET, CLAIMS, new, was) {
+        let shown = go::list("core", "PersistentVolumeClaim", new);
+        let why = "field is immutable";
+        errors.push(FieldError::invalid("spec.volumeClaimTemplates", Verbatim(&shown), why));
+    }
+}
+
 pub(crate) fn validate_stateful_set_update(
     part: Part,
     object: &Value<'_>,
@@ -376,9 +400,10 @@ pub(crate) fn validate_stateful_set_update(
 ) {
     match part {
         Part::Main => {
-            validate_stateful_set(object, errors);
-            let members = ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"];
-            immutable_spec(object, old, &members, errors);
+            stateful_set(object, false, errors);
+            immutable_spec(object, old, &["selector"], errors);
+            claims_kept(object, old, errors);
+            immutable_spec(object, old, &["serviceName", "podManagementPolicy"], errors);
         }
         Part::Status => workload_status::stateful_set(object, old, errors),
         Part::Other(_) => {}

@@ -5,6 +5,8 @@ mod admission;
 mod containers;
 mod networking;
 mod pod_spec;
+mod secret;
+mod service;
 mod storage;
 mod virtual_paths;
 mod workloads;
@@ -18,6 +20,8 @@ pub(crate) use self::{
     admission::{static_suffix, webhooks},
     networking::{endpoint_slice, ingress, ingress_status},
     pod_spec::{pod, pod_status, replication_controller},
+    secret::secret,
+    service::{service, service_status},
     storage::{capacity, claim, driver, resource_slice, runtime_class, storage_class, volume},
     workloads::{cron_job, daemon_set, deployment, job, pod_template, quota, replica_set, stateful_set},
 };
@@ -67,7 +71,8 @@ fn name_as_label(object: &Value<'_>, used: &str, warnings: &mut Vec<String>) {
 /// A number of bytes that is no whole one.
 fn fractional_bytes(list: Option<&Map<'_>>, resource: &str, path: &str, warnings: &mut Vec<String>) {
     let Some(amount) = list.and_then(|l| quantity::parse(l.text(resource))) else { return };
-    if !amount.is_integer() {
+    // Thousandths are counted, and an amount that has more of them than can be counted is taken for no whole one.
+    if amount.milli_value() % 1000 != 0 {
         warnings.push(format!(
             "{path}[{resource}]: fractional byte value \"{amount}\" is invalid, must be an integer"
         ));

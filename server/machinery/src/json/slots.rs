@@ -59,8 +59,7 @@ impl<'a> Slots<'a> {
         for (field, slot) in of.fields.iter().zip(self.slots.drain(base..)) {
             match slot.value {
                 Some(value) => {
-                    // An empty list of managed fields asks to forget them, so it must be seen.
-                    if !zero::left_out(schema, field, &value) || asks_to_forget(field, &value) {
+                    if !zero::left_out(schema, field, &value) || means_something_empty(of, field, &value) {
                         entries.push((field.name, value));
                     }
                 }
@@ -75,6 +74,13 @@ impl<'a> Slots<'a> {
     }
 }
 
-fn asks_to_forget(field: &Field, value: &Value<'_>) -> bool {
-    field.name == "managedFields" && matches!(value, Value::List(list) if list.is_empty())
+/// Lists that say something by being empty, so that who looks at an object must see them. What is written leaves them
+/// out like any other.
+fn means_something_empty(of: &Struct, field: &Field, value: &Value<'_>) -> bool {
+    matches!(value, Value::List(list) if list.is_empty())
+        && matches!(
+            (of.name, field.name),
+            // Managed fields are to be forgotten; policies are none, instead of the usual ones; a range was to be given.
+            (_, "managedFields") | ("HPAScalingRules", "policies") | ("ServiceCIDRSpec", "cidrs")
+        )
 }

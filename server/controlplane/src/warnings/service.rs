@@ -5,14 +5,17 @@ use ringbolt_machinery::{
     value::Value,
 };
 
-use super::{service::is_headless, with_map};
-use crate::{network, tree::Members};
+use crate::{
+    network,
+    tree::Members,
+    validation::{service::is_headless, with_map},
+};
 
 const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const MODE: &str = "service.kubernetes.io/topology-mode";
 
 /// Of a service that is made or changed.
-pub(crate) fn warnings(object: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut Vec<String>) {
+pub(crate) fn service(object: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut Vec<String>) {
     if object.path(&["metadata", "annotations", HINTS]).is_some() {
         warnings.push(format!("annotation {HINTS} is deprecated, please use {MODE} instead"));
     }
@@ -66,7 +69,7 @@ pub(crate) fn warnings(object: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut
 }
 
 /// Of a service whose status is changed.
-pub(crate) fn status_warnings(object: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut Vec<String>) {
+pub(crate) fn service_status(object: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut Vec<String>) {
     let ingress = object.path(&["status", "loadBalancer", "ingress"]).and_then(Value::as_list);
     for (at, point) in ingress.into_iter().flatten().enumerate() {
         let path = index("status.loadBalancer.ingress", at);
