@@ -116,6 +116,7 @@ fn site(storage: Arc<dyn Storage>, table: Arc<ArcSwap<RouteTable>>) -> Site {
     let signals = Arc::new(LifecycleSignals::default());
     signals.mux_and_discovery_complete.signal();
     let metrics = Metrics::new(1);
+    core.metrics.get_or_init(|| metrics.clone());
     let tokens = TokenFile::parse(&format!("{TOKEN},admin,1,system:masters")).expect("four columns");
     let request_timeout = Duration::from_secs(60);
     let config = ChainConfig {

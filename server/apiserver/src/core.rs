@@ -1,7 +1,7 @@
 //! What one core of the server has for itself: storage, its watch hub, arenas, clock, counters, local tasks.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     future::Future,
     ops::Deref,
     rc::Rc,
@@ -16,6 +16,7 @@ use crate::{
     authentication::service_account::{Lookup, VerifiedTokens},
     endpoints::event_frames::EventFrames,
     limits,
+    metrics::Metrics,
     serving::{
         clock::HttpDate,
         tasks::{Spawner, Timers},
@@ -48,6 +49,8 @@ pub struct CoreState {
     /// The time as it was when a request came or a timer ran out on this core, whichever was last. What waits for a
     /// time looks at this rather than at the clock: its timer sets it.
     pub turn: Cell<Instant>,
+    /// Where the events of watches are counted; nowhere until it is set.
+    pub metrics: OnceCell<Arc<Metrics>>,
     /// Events as they went out, for the next watcher that wants them so.
     pub(crate) frames: EventFrames,
     /// Tokens whose signatures were found good on this core.
@@ -119,6 +122,7 @@ impl CoreContext {
             counters: Counters::default(),
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             turn: Cell::new(Instant::now()),
+            metrics: OnceCell::new(),
             frames: EventFrames::default(),
             verified_tokens: VerifiedTokens::default(),
             arenas: RefCell::default(),

@@ -7,6 +7,7 @@ mod labels;
 mod process;
 mod table;
 mod value;
+mod watch_events;
 
 use std::{
     sync::{Arc, RwLock},
@@ -17,11 +18,13 @@ pub use self::{
     exposition::{Exposition, Family, Kind},
     labels::{RequestLabels, scope},
     table::SeriesId,
+    watch_events::Batch,
 };
 use self::{
-    families::{AUTH_BOUNDS, DURATION_BOUNDS, EVENT_SIZE_BOUNDS, RESPONSE_SIZE_BOUNDS},
+    families::{AUTH_BOUNDS, DURATION_BOUNDS, RESPONSE_SIZE_BOUNDS},
     table::Table,
     value::{Counter, Gauge, Histogram, PeakGauge},
+    watch_events::EVENT_SIZE_BOUNDS,
 };
 use crate::{
     limits,
@@ -65,11 +68,9 @@ struct RequestSeries {
     long_running: Gauge,
 }
 
+/// Events to watches, by their sizes.
 #[derive(Default)]
-struct WatchSeries {
-    events: Counter,
-    sizes: Histogram<{ EVENT_SIZE_BOUNDS.len() }>,
-}
+struct WatchSeries(Histogram<{ EVENT_SIZE_BOUNDS.len() }>);
 
 #[derive(Default)]
 struct AuthSeries {
@@ -214,11 +215,9 @@ impl Metrics {
         self.core(core).watches.find([group, resource, version], true)
     }
 
-    /// An event of so many bytes went out to a watch.
-    pub fn observe_watch_event(&self, core: usize, series: SeriesId, bytes: u64) {
-        let series = self.core(core).watches.value(series);
-        series.events.add(1);
-        series.sizes.observe(&EVENT_SIZE_BOUNDS, bytes);
+    /// These events went out to a watch.
+    pub fn observe_watch_events(&self, core: usize, series: SeriesId, batch: &Batch) {
+        batch.add_to(&self.core(core).watches.value(series).0);
     }
 
     /// A watcher was cut because it did not keep up.
@@ -271,8 +270,7 @@ impl Metrics {
                 series.value.sizes.reset();
             }
             for series in core.watches.iter() {
-                series.value.events.reset();
-                series.value.sizes.reset();
+                series.value.0.reset();
             }
             core.terminated_watchers.iter().chain(core.init_events.iter()).for_each(|s| s.value.reset());
             for series in core.authentication.iter().chain(&core.authorization) {

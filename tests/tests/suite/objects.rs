@@ -178,6 +178,8 @@ fn services_without_endpoints_have_no_proxy() {
     assert_eq!(client.get(&format!("{SERVICES}/s:other/proxy/x")).unwrap().status, 503);
 }
 
+const OPENAPI_V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+
 #[test]
 fn openapi_says_what_its_answers_depend_on() {
     let server = server("objects-openapi");
@@ -192,14 +194,64 @@ fn openapi_says_what_its_answers_depend_on() {
     assert_eq!((index.status, vary(&index), index.header("etag")), (200, vec![], None));
     let document = client.get("/openapi/v3/apis/batch/v1").unwrap();
     assert_eq!((document.status, vary(&document)), (200, vec!["Accept".to_owned()]));
+    assert!(document.text().contains("CronJob represents the configuration of a single cron job."));
+    let hash = document.header("etag").unwrap().trim_matches('"').to_owned();
+    let path = format!("/openapi/v3/apis/batch/v1?hash={hash}");
+    assert!(index.text().contains(&format!(r#""serverRelativeURL":"{path}""#)), "{path}");
+    let named = client.get(&path).unwrap();
+    assert_eq!((named.status, named.header("cache-control")), (200, Some("public, immutable")));
+    assert!(named.header("expires").is_some_and(|date| date.ends_with(" UTC")));
+    assert_eq!(named.body, document.body);
     let moved = client.get("/openapi/v3/apis/batch/v1?hash=0000").unwrap();
     assert_eq!((moved.status, moved.header("content-type")), (301, Some(JSON)));
     assert_eq!(moved.header("etag"), document.header("etag"));
     let missing = client.get("/openapi/v3/apis/nothing/v1").unwrap();
     assert_eq!((missing.status, missing.text().as_str(), missing.header("content-type")), (404, "", None));
+    // A name ends where it ends.
+    assert_eq!(client.get("/openapi/v3/apis/batch/v1/").unwrap().status, 404);
+    for (accept, status, content_type) in [
+        ("application/com.github.proto-openapi.spec.v3@v1.0+protobuf", 200, Some(OPENAPI_V3_PROTOBUF)),
+        (OPENAPI_V3_PROTOBUF, 200, Some(OPENAPI_V3_PROTOBUF)),
+        ("*/*", 200, Some(JSON)),
+        ("text/html", 406, None),
+    ] {
+        let head = Connection::head("GET", "/openapi/v3/apis/batch/v1");
+        client.send(format!("{head}Accept: {accept}\r\n\r\n").as_bytes()).unwrap();
+        let answer = client.response("GET").unwrap();
+        assert_eq!((answer.status, answer.header("content-type")), (status, content_type), "{accept}");
+        if status == 200 {
+            assert_eq!(answer.header("etag"), document.header("etag"), "{accept}");
+        }
+    }
     let head = Connection::head("GET", "/openapi/v2");
     client.send(format!("{head}Accept-Encoding: gzip\r\n\r\n").as_bytes()).unwrap();
     let packed = client.response("GET").unwrap();
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
     assert!(packed.body.starts_with(&[0x1f, 0x8b]) && packed.body.len() < v2.body.len() / 4);
+}
+
+/// Each event to a watch is counted, with its bytes, and what a watch began with once more.
+#[test]
+fn events_of_watches_are_counted() {
+    let server = server("objects-watch-metrics");
+    let mut client = Connection::plain(&server);
+    for name in ["a", "b", "c"] {
+        let object = format!(r#"{{"metadata":{{"name":"{name}"}},"data":{{"k":"{}"}}}}"#, "v".repeat(2000));
+        assert_eq!(client.post("/api/v1/namespaces/default/configmaps", &object).unwrap().status, 201);
+    }
+    let path = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1&labelSelector=!nothing";
+    let events = client.get(path).unwrap().text();
+    let count = events.lines().count();
+    assert!(count >= 3, "{events}");
+    let metrics = client.get("/metrics").unwrap().text();
+    let labels = r#"group="",resource="configmaps",version="v1""#;
+    for line in [
+        format!("apiserver_watch_events_total{{{labels}}} {count}"),
+        format!("apiserver_watch_events_sizes_sum{{{labels}}} {}", events.len()),
+        format!("apiserver_watch_events_sizes_count{{{labels}}} {count}"),
+        format!(r#"apiserver_watch_events_sizes_bucket{{{labels},le="+Inf"}} {count}"#),
+        format!(r#"apiserver_init_events_total{{group="",resource="configmaps"}} {count}"#),
+    ] {
+        assert!(metrics.lines().any(|l| l == line), "{line} is not in\n{metrics}");
+    }
 }

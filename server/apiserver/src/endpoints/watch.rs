@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     limits::BOOKMARK_INTERVAL,
+    metrics::{Batch, SeriesId},
     request::Request,
     response::{Outcome, PartSink, Response, StreamSource, StreamState},
 };
@@ -69,6 +70,8 @@ struct WatchSource {
     bookmarked: u64,
     next_bookmark: Instant,
     deadline: Instant,
+    /// Where its events are counted; `None` where nobody counts.
+    series: Option<SeriesId>,
 }
 
 impl WatchSource {
@@ -116,10 +119,18 @@ impl WatchSource {
             bookmarked: 0,
             next_bookmark: request.received + BOOKMARK_INTERVAL,
             deadline: request.received + timeout,
+            series: core.metrics.get().map(|metrics| {
+                let facts = store.served.facts;
+                metrics.watch_series(core.index, facts.group, facts.version, facts.resource)
+            }),
         };
         let from = if wants_initial {
             let snapshot = core.storage.snapshot(store.stored());
             let objects: Vec<_> = source.selection.select(&snapshot, None).cloned().collect();
+            if let Some(metrics) = core.metrics.get().filter(|_| !objects.is_empty()) {
+                let facts = store.served.facts;
+                metrics.observe_init_events(core.index, facts.group, facts.resource, objects.len() as u64);
+            }
             source.initial = objects.into_iter();
             // The bookmark also ends what a version of 0, or none, brings by itself.
             if bookmarks && (send_initial == Some(true) || options.resource_version == "0" || version == 0) {
@@ -225,11 +236,14 @@ impl WatchSource {
         &mut self,
         revision: u64,
         initial_end: bool,
+        sent: &mut Batch,
         sink: &mut dyn PartSink,
     ) -> Result<(), Status> {
         self.bookmarked = revision;
         self.next_bookmark = self.answer.core.now() + BOOKMARK_INTERVAL;
-        sink.put(self.render().bookmark(self.answer.media.format, revision, initial_end)?);
+        let bookmark = self.render().bookmark(self.answer.media.format, revision, initial_end)?;
+        sent.add(bookmark.len());
+        sink.put(bookmark);
         self.drop_headers();
         Ok(())
     }
@@ -249,10 +263,12 @@ impl WatchSource {
         sink.put(Bytes::from(error_event(self.answer.media.format, status)));
     }
 
+    /// Sends what is ready, and notes in `sent` what it was.
     fn advance(
         &mut self,
         waker: &Waker,
         room: usize,
+        sent: &mut Batch,
         sink: &mut dyn PartSink,
     ) -> Result<StreamState, Status> {
         let mut used = 0;
@@ -260,13 +276,14 @@ impl WatchSource {
             let frame = self.frame(EventKind::Added, &object.json, Some(&object))?;
             frame.send(sink);
             self.drop_headers();
+            sent.add(frame.len());
             used += frame.len();
             if used >= room {
                 return Ok(StreamState::Full);
             }
         }
         if let Some(revision) = self.initial_end.take() {
-            self.send_bookmark(revision, true, sink)?;
+            self.send_bookmark(revision, true, sent, sink)?;
         }
         if let Some(status) = self.error.take() {
             return Err(status);
@@ -283,7 +300,12 @@ impl WatchSource {
         let full = loop {
             match subscription.read(|event| self.take_event(event, sink)) {
                 None => break Ok(false),
-                Some(Ok(length)) => used += length,
+                // One that this watch does not want.
+                Some(Ok(0)) => {}
+                Some(Ok(length)) => {
+                    sent.add(length);
+                    used += length;
+                }
                 Some(Err(status)) => break Err(status),
             }
             if used >= room {
@@ -296,12 +318,17 @@ impl WatchSource {
         }
         let Some(subscription) = &self.subscription else { return Ok(StreamState::End) };
         if subscription.is_cut() {
+            let core = &self.answer.core;
+            if let Some(metrics) = core.metrics.get() {
+                let facts = self.store.served.facts;
+                metrics.watcher_terminated(core.index, facts.group, facts.resource);
+            }
             return Ok(StreamState::End);
         }
         let position = subscription.position();
         if self.bookmarks && now >= self.next_bookmark {
             if position > self.bookmarked {
-                self.send_bookmark(position, false, sink)?;
+                self.send_bookmark(position, false, sent, sink)?;
             } else {
                 self.next_bookmark = now + BOOKMARK_INTERVAL;
             }
@@ -316,7 +343,15 @@ impl StreamSource for WatchSource {
     }
 
     fn poll_into(&mut self, waker: &Waker, room: usize, sink: &mut dyn PartSink) -> StreamState {
-        match self.advance(waker, room, sink) {
+        let mut sent = Batch::default();
+        let advanced = self.advance(waker, room, &mut sent, sink);
+        if let (Some(series), false) = (self.series, sent.is_empty()) {
+            let core = &self.answer.core;
+            if let Some(metrics) = core.metrics.get() {
+                metrics.observe_watch_events(core.index, series, &sent);
+            }
+        }
+        match advanced {
             Ok(state) => state,
             Err(status) => {
                 self.send_error(&status, sink);

@@ -9,6 +9,7 @@ use super::{
     process::now_seconds,
     table::Table,
     value::{Counter, HistogramSnapshot},
+    watch_events::EVENT_SIZE_BOUNDS,
 };
 use crate::version;
 
@@ -20,9 +21,6 @@ pub(super) const DURATION_BOUNDS: [u64; 23] = nanos([
 /// Bounds of `apiserver_response_sizes`, in bytes.
 pub(super) const RESPONSE_SIZE_BOUNDS: [u64; 7] =
     [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
-/// Bounds of `apiserver_watch_events_sizes`, in bytes.
-pub(super) const EVENT_SIZE_BOUNDS: [u64; 8] =
-    [1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10];
 /// Bounds of `authentication_duration_seconds` and `authorization_duration_seconds`, in nanoseconds.
 pub(super) const AUTH_BOUNDS: [u64; 13] = nanos([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096]);
 
@@ -111,9 +109,9 @@ const TLS_HANDSHAKE_ERRORS: Family =
     family("apiserver_tls_handshake_errors_total", "[ALPHA] TLS handshakes that failed.", Kind::Counter);
 const BUILD_INFO: Family =
     family("kubernetes_build_info", "[BETA] Always 1; its labels tell the release.", Kind::Gauge);
-const STORAGE_OBJECTS: Family = family(
-    "apiserver_storage_objects",
-    "[STABLE] Stored objects by resource. apiserver_resource_objects tells groups apart.",
+const VERSION_INFO: Family = family(
+    "version_info",
+    "[ALPHA] Always 1; its labels tell which release the server is and behaves as.",
     Kind::Gauge,
 );
 const RESOURCE_OBJECTS: Family =
@@ -172,6 +170,13 @@ pub(super) fn render(cores: &[CoreMetrics], out: &mut Exposition) {
         ("platform", &version::platform()),
     ];
     out.sample(&BUILD_INFO, &build, 1.0);
+    let versions = [
+        ("binary", version::GIT_VERSION.trim_start_matches('v').split('+').next().unwrap_or_default()),
+        ("component", "kube"),
+        ("emulation", &format!("{}.{}", version::MAJOR, version::MINOR)),
+        ("min_compat", &format!("{}.{}", version::MAJOR, version::MIN_COMPATIBILITY_MINOR)),
+    ];
+    out.sample(&VERSION_INFO, &versions, 1.0);
 }
 
 fn requests(cores: &[CoreMetrics], out: &mut Exposition) {
@@ -251,20 +256,16 @@ fn sli_duration(
 }
 
 fn watches(cores: &[CoreMetrics], out: &mut Exposition) {
-    let mut merged: BTreeMap<[&str; 3], (u64, HistogramSnapshot<{ EVENT_SIZE_BOUNDS.len() }>)> =
-        BTreeMap::new();
+    let mut merged: BTreeMap<[&str; 3], HistogramSnapshot<{ EVENT_SIZE_BOUNDS.len() }>> = BTreeMap::new();
     for series in cores.iter().flat_map(|core| core.watches.iter()) {
-        let (events, sizes) = merged.entry(series.labels.each_ref().map(|l| &**l)).or_default();
-        *events += series.value.events.get();
-        series.value.sizes.add_to(sizes);
+        series.value.0.add_to(merged.entry(series.labels.each_ref().map(|l| &**l)).or_default());
     }
     out.family(&WATCH_EVENTS);
     out.family(&WATCH_EVENT_SIZES);
     let bounds = EVENT_SIZE_BOUNDS.map(|n| n as f64);
-    for ([group, resource, version], (events, sizes)) in merged.iter().filter(|(_, (events, _))| *events > 0)
-    {
+    for ([group, resource, version], sizes) in merged.iter().filter(|(_, sizes)| sizes.count() > 0) {
         let labels = [("group", *group), ("resource", *resource), ("version", *version)];
-        out.sample(&WATCH_EVENTS, &labels, *events as f64);
+        out.sample(&WATCH_EVENTS, &labels, sizes.count() as f64);
         out.histogram(&WATCH_EVENT_SIZES, &labels, Bounds { labels: &bounds, scale: 1.0 }, sizes);
     }
 }
@@ -310,8 +311,6 @@ fn attempts<'c>(
 /// Writes what the store tells.
 pub(super) fn storage(out: &mut Exposition, objects: &dyn Fn(&mut EachResource<'_>), size_bytes: u64) {
     objects(&mut |group, resource, count| {
-        let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
-        out.sample(&STORAGE_OBJECTS, &[("resource", &qualified)], count as f64);
         out.sample(&RESOURCE_OBJECTS, &[("group", group), ("resource", resource)], count as f64);
     });
     out.sample(&STORAGE_SIZE, &[("storage_cluster_id", "embedded")], size_bytes as f64);

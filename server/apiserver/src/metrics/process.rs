@@ -16,6 +16,16 @@ const MAX_FDS: Family =
     Family { name: "process_max_fds", help: "Limit of open file descriptors.", kind: Kind::Gauge };
 const OPEN_FDS: Family =
     Family { name: "process_open_fds", help: "Open file descriptors.", kind: Kind::Gauge };
+const RECEIVED: Family = Family {
+    name: "process_network_receive_bytes_total",
+    help: "Bytes that came in over the network interfaces the process sees.",
+    kind: Kind::Counter,
+};
+const TRANSMITTED: Family = Family {
+    name: "process_network_transmit_bytes_total",
+    help: "Bytes that went out over the network interfaces the process sees.",
+    kind: Kind::Counter,
+};
 const RESIDENT: Family = Family {
     name: "process_resident_memory_bytes",
     help: "Bytes of the process's memory that are resident.",
@@ -56,12 +66,26 @@ pub(super) fn collect(out: &mut Exposition) {
         // The one that reads the folder is left out.
         out.sample(&OPEN_FDS, &[], descriptors.count().saturating_sub(1) as f64);
     }
+    if let Some((received, transmitted)) = fs::read_to_string("/proc/self/net/dev").ok().map(|t| network(&t))
+    {
+        out.sample(&RECEIVED, &[], received as f64);
+        out.sample(&TRANSMITTED, &[], transmitted as f64);
+    }
     if let Some(limit) = limit("Max open files") {
         out.sample(&MAX_FDS, &[], limit);
     }
     if let Some(limit) = limit("Max address space") {
         out.sample(&VIRTUAL_MAX, &[], limit);
     }
+}
+
+/// Bytes received and transmitted, of all interfaces together: the first and the ninth number behind each name.
+fn network(table: &str) -> (u64, u64) {
+    let numbers = table.lines().filter_map(|line| line.split_once(':')).map(|(_, numbers)| {
+        let at = |n| numbers.split_ascii_whitespace().nth(n).and_then(|text| text.parse().ok()).unwrap_or(0);
+        (at(0), at(8))
+    });
+    numbers.fold((0, 0), |(received, sent), (more, out)| (received + more, sent + out))
 }
 
 struct Stat {
@@ -122,5 +146,13 @@ mod tests {
         let started = start_time().expect("/proc is there");
         let now = f64::from(now_seconds());
         assert!(started > now - 86_400.0 * 365.0 && started <= now + 2.0, "{started} {now}");
+    }
+
+    #[test]
+    fn network_interfaces_are_added_up() {
+        let table = "Inter-|   Receive                |  Transmit\n face |bytes    packets errs |bytes    packets\n    \
+                     lo: 100 2 0 0 0 0 0 0 300 4 0 0 0 0 0 0\n  eth0:7 1 0 0 0 0 0 0 9 1 0 0 0 0 0 0\n";
+        assert_eq!(network(table), (107, 309));
+        assert_eq!(network("nothing"), (0, 0));
     }
 }

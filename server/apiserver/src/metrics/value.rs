@@ -84,6 +84,18 @@ impl<const B: usize> Histogram<B> {
         self.sum.fetch_add(value, Relaxed);
     }
 
+    /// Counts many values at once, given by bucket (those beyond the last bound at the end) and as a sum.
+    ///
+    /// Without locked instructions, since one core alone counts. A reset by another thread at the same time may be
+    /// lost for a bucket.
+    pub(super) fn add_counts(&self, counts: &[u32], sum: u64) {
+        let add = |total: &AtomicU64, n: u64| total.store(total.load(Relaxed) + n, Relaxed);
+        for (total, count) in self.buckets.iter().chain([&self.beyond]).zip(counts).filter(|(_, n)| **n > 0) {
+            add(total, u64::from(*count));
+        }
+        add(&self.sum, sum);
+    }
+
     pub(super) fn reset(&self) {
         self.buckets.iter().chain([&self.beyond, &self.sum]).for_each(|n| n.store(0, Relaxed));
     }

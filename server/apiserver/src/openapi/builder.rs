@@ -74,6 +74,8 @@ struct State {
     /// Hashes of what has been built once: v3 by number, and v2.
     hashes: Vec<Option<Arc<str>>>,
     v2_hash: Option<Arc<str>>,
+    /// Whether the thread is there. It says so itself when it ends, with no job left.
+    running: bool,
     /// What is being built (the first) and waits for that.
     jobs: VecDeque<(Wanted, Arc<Job>)>,
 }
@@ -150,13 +152,16 @@ impl Documents {
             return job;
         }
         state.jobs.push_back((wanted, job.clone()));
-        if state.jobs.len() == 1 {
+        if !state.running {
             let documents = self.clone();
             let started = thread::Builder::new().name("openapi".to_owned()).spawn(move || documents.work());
-            if let Err(error) = started {
-                tracing::error!(%error, "no thread for OpenAPI documents");
-                state.jobs.clear();
-                job.finish(None);
+            match started {
+                Ok(_) => state.running = true,
+                Err(error) => {
+                    tracing::error!(%error, "no thread for OpenAPI documents");
+                    state.jobs.clear();
+                    job.finish(None);
+                }
             }
         }
         job
@@ -170,9 +175,7 @@ impl Documents {
         }
         let _ = rustix::process::setpriority_process(None, NICE);
         let descriptions = catch_unwind(Descriptions::unpack).ok();
-        let next = || lock(&self.state).jobs.front().cloned();
-        let mut job = next();
-        while let Some((wanted, current)) = job {
+        while let Some((wanted, job)) = self.next() {
             let build = || descriptions.as_ref().and_then(|descriptions| self.build(wanted, descriptions));
             let document = catch_unwind(AssertUnwindSafe(build)).ok().flatten();
             let mut state = lock(&self.state);
@@ -181,9 +184,16 @@ impl Documents {
                 state.keep(wanted, document.clone());
             }
             drop(state);
-            current.finish(document);
-            job = next();
+            job.finish(document);
         }
+    }
+
+    /// The next job. Where there is none the thread ends, and whoever comes now starts another.
+    fn next(&self) -> Option<(Wanted, Arc<Job>)> {
+        let mut state = lock(&self.state);
+        let job = state.jobs.front().cloned();
+        state.running = job.is_some();
+        job
     }
 
     fn build(&self, wanted: Wanted, descriptions: &Descriptions) -> Option<Document> {

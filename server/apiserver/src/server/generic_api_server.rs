@@ -184,6 +184,7 @@ impl Shared {
         let core =
             CoreContext::new(handle.index(), self.storage.clone(), hub, spawner.clone(), timers.clone());
         core.min_request_timeout.set(self.min_request_timeout);
+        core.metrics.get_or_init(|| self.chain.metrics.clone());
         let director = Director { table: self.table.clone(), metrics: self.chain.metrics.clone() };
         let site = Site {
             core,

@@ -133,10 +133,17 @@ fn looked_at(kubectl: &Kubectl) {
     has(&kubectl.ok("describe service web"), &["IP Family Policy:", "SingleStack", "8080/TCP"]);
     has(&kubectl.ok("describe deployment web"), &["4 desired | 4 updated | 4 total", "Available"]);
     has(&kubectl.ok("describe hpa web"), &["Deployment/web", "80%"]);
-    has(&kubectl.ok("explain deployment.spec.replicas"), &["FIELD: replicas <integer>", "VERSION:    v1"]);
+    has(
+        &kubectl.ok("explain deployment.spec.replicas"),
+        &["FIELD: replicas <integer>", "VERSION:    v1", "Number of desired pods."],
+    );
     has(
         &kubectl.ok("explain pods.spec.containers --recursive"),
-        &["imagePullPolicy", "livenessProbe", "<[]Container>"],
+        &["imagePullPolicy", "livenessProbe", "<[]Container>", "List of containers belonging to the pod."],
+    );
+    has(
+        &kubectl.ok("explain pod"),
+        &["Pod is a collection of containers that can run on a host.", "APIVersion defines the versioned schema"],
     );
 
     let event = r#"{"apiVersion":"v1","kind":"Event","metadata":{"generateName":"once-"},"type":"Normal","reason":"Pulled","message":"It is here","involvedObject":{"apiVersion":"v1","kind":"Pod","name":"once","namespace":"NS"},"source":{"component":"kubelet"},"firstTimestamp":"2026-01-01T00:00:00Z","lastTimestamp":"2026-01-01T00:00:00Z","count":1}"#;
