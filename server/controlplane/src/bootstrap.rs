@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, net::IpAddr};
 
+use ringbolt_machinery::json::quote::write_string;
+
 /// One object to create at start where it is not there yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootstrapObject {
@@ -79,6 +81,36 @@ pub fn kubernetes_service(address: IpAddr, port: u16, node_port: u16) -> Bootstr
         json: Cow::Owned(format!(
             r#"{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"{KUBERNETES}","namespace":"default","labels":{{"component":"apiserver","provider":"kubernetes"}}}},"spec":{{"type":"{kind}","clusterIP":"{address}","ipFamilyPolicy":"SingleStack","sessionAffinity":"None","ports":[{{"name":"https","protocol":"TCP","port":{SERVICE_PORT},"targetPort":{port}{node_port}}}]}}}}"#
         )),
+    }
+}
+
+/// The ConfigMap that says whose certificates the server takes.
+pub const AUTHENTICATION_TRUST: &str = "extension-apiserver-authentication";
+/// The ConfigMap that says since when the use of tokens without an end is noted.
+pub const LEGACY_TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
+
+/// A ConfigMap of kube-system.
+pub fn config_map(name: &'static str, data: &[(&str, &str)]) -> BootstrapObject {
+    let mut json = format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}","namespace":"kube-system"}},"data":{{"#
+    )
+    .into_bytes();
+    for (number, (key, value)) in data.iter().enumerate() {
+        if number > 0 {
+            json.push(b',');
+        }
+        write_string(&mut json, key);
+        json.push(b':');
+        write_string(&mut json, value);
+    }
+    json.extend_from_slice(b"}}");
+    BootstrapObject {
+        group: "",
+        version: "v1",
+        resource: "configmaps",
+        namespace: "kube-system",
+        name,
+        json: Cow::Owned(String::from_utf8_lossy(&json).into_owned()),
     }
 }
 

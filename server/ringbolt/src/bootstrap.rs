@@ -23,6 +23,8 @@ use ringbolt_machinery::time::Moment;
 
 use crate::settings::Settings;
 
+mod config_maps;
+
 /// How often the objects are looked after, as kube-apiserver does it with the namespaces.
 const RESYNC: Duration = Duration::from_secs(60);
 /// For how long an object that cannot be created yet is tried: its namespace is made meanwhile.
@@ -37,6 +39,7 @@ const CIDR_CONTROLLER: &str = "kubernetes-service-cidr-controller";
 pub fn install(
     server: &mut GenericApiServer,
     settings: &Settings,
+    client_ca: String,
     repair: Repair,
 ) -> Result<(), DuplicateHook> {
     let port = settings.advertised.port();
@@ -52,6 +55,10 @@ pub fn install(
     keep(server, "start-system-namespaces-controller", |context| {
         bootstrap::SYSTEM_NAMESPACES.iter().try_for_each(|object| ensure(context, object))
     })?;
+    keep(server, "start-cluster-authentication-info-controller", move |context| {
+        config_maps::trust(context, &client_ca)
+    })?;
+    keep(server, "start-legacy-token-tracking-controller", config_maps::track)?;
     server.add_post_start_hook(
         "start-service-ip-repair-controllers",
         Box::new(move |context| repair.start(context)),
@@ -105,11 +112,16 @@ fn unexpected(object: &BootstrapObject, answer: Option<(u16, Vec<u8>)>) -> Strin
 
 /// Creates an object that is not there.
 fn ensure(context: &HookContext, object: &BootstrapObject) -> Result<(), String> {
+    match context.loopback.request("GET", object.path(), Bytes::new()) {
+        Some((200, _)) => Ok(()),
+        _ => create(context, object),
+    }
+}
+
+/// Creates an object, unless it is there by then.
+fn create(context: &HookContext, object: &BootstrapObject) -> Result<(), String> {
     let begun = Instant::now();
     loop {
-        if let Some((200, _)) = context.loopback.request("GET", object.path(), Bytes::new()) {
-            return Ok(());
-        }
         let body = Bytes::copy_from_slice(object.json.as_bytes());
         match context.loopback.request("POST", format!("{}{MANAGED}", object.collection()), body) {
             Some((200..=299 | 409, _)) => return Ok(()),
@@ -144,16 +156,23 @@ fn mark_ready(context: &HookContext, object: &BootstrapObject, ranges: &[String]
         return Ok(());
     }
     let now = Moment::now().to_time();
-    let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
-    let call = Call {
-        method: "PATCH",
-        target: format!("{}/status?fieldManager={CIDR_CONTROLLER}&force=true", object.path()),
-        content_type: "application/apply-patch+yaml",
-        body: bootstrap::service_cidr_ready(&now).into(),
-        user: Arc::new(UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() }),
-    };
-    match context.loopback.call_all(vec![call]).pop().flatten() {
+    let target = format!("{}/status?fieldManager={CIDR_CONTROLLER}&force=true", object.path());
+    let body = bootstrap::service_cidr_ready(&now);
+    match patch(context, target, "application/apply-patch+yaml", body.into()) {
         Some((200..=299, _)) => Ok(()),
         other => Err(unexpected(object, other)),
     }
+}
+
+/// Sends a patch as the server itself.
+fn patch(
+    context: &HookContext,
+    target: String,
+    content_type: &'static str,
+    body: Vec<u8>,
+) -> Option<(u16, Vec<u8>)> {
+    let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
+    let user = Arc::new(UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() });
+    let call = Call { method: "PATCH", target, content_type, body: body.into(), user };
+    context.loopback.call_all(vec![call]).pop().flatten()
 }

@@ -17,14 +17,22 @@ use ringbolt_storage::object::ResourceId;
 
 use crate::{bootstrap, settings::Settings};
 
-/// Puts the main server in front of `delegate`. `root_ca` is the PEM of the authority its certificate is known by.
+/// The authorities of both sides of a connection, as PEM.
+pub struct Trust {
+    /// Whom clients know the server's certificate by.
+    pub root_ca: String,
+    /// Whom the server knows clients' certificates by.
+    pub client_ca: String,
+}
+
+/// Puts the main server in front of `delegate`.
 pub fn server(
     config: CompletedConfig,
     delegate: impl DelegationTarget,
     schema: &'static Schema,
     registry: Registry,
     settings: &Settings,
-    root_ca: String,
+    trust: Trust,
 ) -> Result<GenericApiServer, String> {
     let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
@@ -35,7 +43,7 @@ pub fn server(
         settings.service_addresses.clone(),
         settings.node_ports,
     );
-    let wanted = controllers::Config::new(settings.controllers, schema, &registry, root_ca);
+    let wanted = controllers::Config::new(settings.controllers, schema, &registry, trust.root_ca);
     let admission: Arc<dyn Admission> = Arc::new(Pipeline::new(schema, &registry, settings.admission));
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
@@ -80,7 +88,7 @@ pub fn server(
         },
         move || size.size_bytes(),
     );
-    bootstrap::install(&mut server, settings, repair).map_err(|e| e.to_string())?;
+    bootstrap::install(&mut server, settings, trust.client_ca, repair).map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));
         server.add_post_start_hook("start-embedded-controllers", start).map_err(|e| e.to_string())?;

@@ -20,7 +20,7 @@ use signal_hook::{
 };
 
 use crate::{
-    control_plane,
+    control_plane::{self, Trust},
     disk::JournalDisk,
     flags::Flags,
     inspect::StoredInspect,
@@ -76,7 +76,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         schema,
         registry,
         &settings,
-        keys.root_ca().to_owned(),
+        Trust { root_ca: keys.root_ca().to_owned(), client_ca: keys.client_ca.clone() },
     )?;
     let prepared = server.prepare_run().map_err(|e| e.to_string())?;
     let running = prepared.start().map_err(|e| e.to_string())?;
@@ -139,6 +139,8 @@ struct Keys {
     certificate: String,
     /// The authority that signed it, where that was made here.
     authority: Option<String>,
+    /// The authorities that clients are verified by.
+    client_ca: String,
     /// The authority made here and its administrator, where clients are not verified by another one.
     own: Option<Pki>,
 }
@@ -171,6 +173,7 @@ impl Keys {
             tls: Arc::new(tls(settings, &serving)?),
             certificate: serving.certificate,
             authority: own.as_ref().filter(|_| settings.serving == Serving::Own).map(|own| own.ca.clone()),
+            client_ca,
             own: own.filter(|_| settings.client_ca.is_none()),
         };
         Ok((keys, authenticators, keyring))

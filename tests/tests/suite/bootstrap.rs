@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const SERVICES: &str = "/api/v1/namespaces/default/services";
+const SYSTEM_MAPS: &str = "/api/v1/namespaces/kube-system/configmaps";
 const IP_ADDRESSES: &str = "/apis/networking.k8s.io/v1/ipaddresses";
 
 /// Status and body of a GET.
@@ -53,13 +54,56 @@ fn a_fresh_cluster() {
         let cidr = found("/apis/networking.k8s.io/v1/servicecidrs/kubernetes");
         assert_eq!(cidr["spec"]["cidrs"], json!(["10.7.0.0/24"]));
         assert_eq!(cidr["status"]["conditions"][0]["status"], "True");
+        let trust = found(&format!("{SYSTEM_MAPS}/extension-apiserver-authentication"));
+        let authority = std::fs::read_to_string(server.data.join("pki/ca.crt")).unwrap();
+        let published = trust["data"]["client-ca-file"].as_str().unwrap_or_default();
+        assert_eq!(published, authority.replace("\r\n", "\n"));
+        let tracking = found(&format!("{SYSTEM_MAPS}/kube-apiserver-legacy-service-account-token-tracking"));
+        assert_eq!(tracking["data"]["since"].as_str().map(str::len), Some("2026-01-01".len()), "{tracking}");
         // Nobody else finds a server that is advertised at a loopback address.
         assert_eq!(get(&server, "/api/v1/namespaces/default/endpoints/kubernetes").0, 404);
-        uids.push([&service, &address, &cidr].map(|o| o["metadata"]["uid"].clone()));
+        uids.push([&service, &address, &cidr, &trust, &tracking].map(|o| o["metadata"]["uid"].clone()));
         server.kill();
         server.spawn();
     }
     assert_eq!(uids[0], uids[1], "a second start makes nothing anew");
+}
+
+/// What others wrote into the two ConfigMaps stays as far as it may, and is mended where it may not.
+#[test]
+fn config_maps_about_the_server() {
+    let mut server = Server::start("config-maps", &["--embedded-controllers="]);
+    let trust = format!("{SYSTEM_MAPS}/extension-apiserver-authentication");
+    let tracking = format!("{SYSTEM_MAPS}/kube-apiserver-legacy-service-account-token-tracking");
+    let ours = get(&server, &trust).1["data"]["client-ca-file"].as_str().unwrap().to_owned();
+    let other = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    let other = other.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem().replace("\r\n", "\n");
+    let merge = |server: &Server, path: &str, data: &Value| {
+        let body = json!({ "data": data }).to_string();
+        let kind = "application/merge-patch+json";
+        let answer = Connection::plain(server).request("PATCH", path, kind, body.as_bytes()).unwrap();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    };
+    let restart = |server: &mut Server| {
+        server.kill();
+        server.spawn();
+    };
+    merge(&server, &trust, &json!({"client-ca-file": other, "more": "x"}));
+    merge(&server, &tracking, &json!({"since": "yesterday"}));
+    restart(&mut server);
+    let data = get(&server, &trust).1["data"].clone();
+    assert_eq!(data, json!({"client-ca-file": format!("{other}{ours}"), "more": "x"}));
+    let since = get(&server, &tracking).1["data"]["since"].clone();
+    assert!(since.as_str().is_some_and(|s| s.starts_with("20")), "{since}");
+
+    // A date of before stays, and what is no certificate keeps no server from its start.
+    merge(&server, &trust, &json!({"client-ca-file": "-----BEGIN CERTIFICATE-----\nx\n"}));
+    merge(&server, &tracking, &json!({"since": "2020-02-29"}));
+    restart(&mut server);
+    assert_eq!(get(&server, &tracking).1["data"]["since"], "2020-02-29");
+    delete(&server, &trust);
+    restart(&mut server);
+    assert_eq!(get(&server, &trust).1["data"], json!({"client-ca-file": ours}));
 }
 
 #[test]
