@@ -13,6 +13,8 @@ const KNOWN: &[(&str, &str)] = &[
         "two writers of one object; the loser tries again",
     ),
     ("is not as new as written version", "an informer behind its controller's own write; it tries again"),
+    ("statefulsets.apps \\\"db\\\" not found", "its status is written when it is gone already"),
+    ("Error getting updated StatefulSet from lister", "as before"),
     ("extension-apiserver-authentication::requestheader-client-ca-file", "no front proxy is configured"),
     ("unable to fetch metrics from resource metrics API", "there is no metrics.k8s.io for the autoscaler"),
 ];
