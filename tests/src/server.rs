@@ -77,7 +77,7 @@ impl Server {
 
     /// Starts a server on the data in `data`.
     pub fn start_in(data: PathBuf, extra: &[&str]) -> Server {
-        let tokens = data.with_extension("tokens.csv");
+        let tokens = data.with_added_extension("tokens.csv");
         fs::write(
             &tokens,
             format!("{ADMIN_TOKEN},admin,1,\"system:masters\"\nusertoken,jane,2,\"developers\"\n"),
@@ -96,7 +96,7 @@ impl Server {
         let log = fs::OpenOptions::new()
             .create(true)
             .append(true)
-            .open(self.data.with_extension("log"))
+            .open(self.data.with_added_extension("log"))
             .expect("the temporary folder can be written");
         let mut command = Command::new(binary());
         command
@@ -137,7 +137,7 @@ impl Server {
 
     /// What the server printed.
     pub fn log(&self) -> String {
-        fs::read_to_string(self.data.with_extension("log")).unwrap_or_default()
+        fs::read_to_string(self.data.with_added_extension("log")).unwrap_or_default()
     }
 
     /// Its process id.
@@ -206,8 +206,8 @@ impl Drop for Server {
         if !std::thread::panicking() {
             // Left behind after a failure, to be looked at.
             let _ = fs::remove_dir_all(&self.data);
-            let _ = fs::remove_file(self.data.with_extension("log"));
-            let _ = fs::remove_file(self.data.with_extension("tokens.csv"));
+            let _ = fs::remove_file(self.data.with_added_extension("log"));
+            let _ = fs::remove_file(self.data.with_added_extension("tokens.csv"));
         }
     }
 }
