@@ -18,7 +18,7 @@ pub use self::{
     exposition::{Exposition, Family, Kind},
     labels::{RequestLabels, scope},
     table::SeriesId,
-    watch_events::Batch,
+    watch_events::Sent,
 };
 use self::{
     families::{AUTH_BOUNDS, DURATION_BOUNDS, RESPONSE_SIZE_BOUNDS},
@@ -215,9 +215,9 @@ impl Metrics {
         self.core(core).watches.find([group, resource, version], true)
     }
 
-    /// These events went out to a watch.
-    pub fn observe_watch_events(&self, core: usize, series: SeriesId, batch: &Batch) {
-        batch.add_to(&self.core(core).watches.value(series).0);
+    /// Counts what goes out to a watch now.
+    pub fn watch_events(&self, core: usize, series: SeriesId) -> Sent<'_> {
+        Sent::to(&self.core(core).watches.value(series).0)
     }
 
     /// A watcher was cut because it did not keep up.

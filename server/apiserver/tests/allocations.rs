@@ -7,7 +7,7 @@ use ringbolt_apiserver::{
         BoundKinds, Claims, Issuer, Lookup, Reference, ServiceAccountTokens, VerifiedTokens,
         keys::{PublicKey, SigningKey},
     },
-    metrics::{Authentication, Batch, Metrics, RequestLabels},
+    metrics::{Authentication, Metrics, RequestLabels},
     request::Request,
     response::{Outcome, Response},
     routes::{ResourceEndpoint, Route, RouteTable},
@@ -83,9 +83,7 @@ fn counting_a_request_allocates_nothing_once_its_series_is_there() {
         let labels = RequestLabels::of(&head, &info).expect("resources are counted");
         metrics.observe_request(1, &labels, true, 200, Duration::from_micros(7), 1024);
         let watch = metrics.watch_series(1, "", "v1", "configmaps");
-        let mut events = Batch::default();
-        events.add(900);
-        metrics.observe_watch_events(1, watch, &events);
+        metrics.watch_events(1, watch).add(900);
         metrics.observe_authentication(1, Authentication::Success, Some("admin"), Duration::ZERO);
         metrics.set_inflight(1, 1, 0);
     };

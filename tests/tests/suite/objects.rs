@@ -236,7 +236,7 @@ fn events_of_watches_are_counted() {
     let server = server("objects-watch-metrics");
     let mut client = Connection::plain(&server);
     for name in ["a", "b", "c"] {
-        let object = format!(r#"{{"metadata":{{"name":"{name}"}},"data":{{"k":"{}"}}}}"#, "v".repeat(2000));
+        let object = serde_json::json!({"metadata": {"name": name}, "data": {"k": "v".repeat(2000)}});
         assert_eq!(client.post("/api/v1/namespaces/default/configmaps", &object).unwrap().status, 201);
     }
     let path = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1&labelSelector=!nothing";

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     limits::BOOKMARK_INTERVAL,
-    metrics::{Batch, SeriesId},
+    metrics::{Sent, SeriesId},
     request::Request,
     response::{Outcome, PartSink, Response, StreamSource, StreamState},
 };
@@ -236,7 +236,7 @@ impl WatchSource {
         &mut self,
         revision: u64,
         initial_end: bool,
-        sent: &mut Batch,
+        sent: &mut Sent<'_>,
         sink: &mut dyn PartSink,
     ) -> Result<(), Status> {
         self.bookmarked = revision;
@@ -268,7 +268,7 @@ impl WatchSource {
         &mut self,
         waker: &Waker,
         room: usize,
-        sent: &mut Batch,
+        sent: &mut Sent<'_>,
         sink: &mut dyn PartSink,
     ) -> Result<StreamState, Status> {
         let mut used = 0;
@@ -343,15 +343,12 @@ impl StreamSource for WatchSource {
     }
 
     fn poll_into(&mut self, waker: &Waker, room: usize, sink: &mut dyn PartSink) -> StreamState {
-        let mut sent = Batch::default();
-        let advanced = self.advance(waker, room, &mut sent, sink);
-        if let (Some(series), false) = (self.series, sent.is_empty()) {
-            let core = &self.answer.core;
-            if let Some(metrics) = core.metrics.get() {
-                metrics.observe_watch_events(core.index, series, &sent);
-            }
-        }
-        match advanced {
+        let core = self.answer.core.clone();
+        let mut sent = match (core.metrics.get(), self.series) {
+            (Some(metrics), Some(series)) => metrics.watch_events(core.index, series),
+            _ => Sent::uncounted(),
+        };
+        match self.advance(waker, room, &mut sent, sink) {
             Ok(state) => state,
             Err(status) => {
                 self.send_error(&status, sink);

@@ -85,9 +85,9 @@ fn everything_else() {
     metrics.set_inflight(0, 3, 1);
     metrics.set_inflight(1, 2, 0);
     let watch = metrics.watch_series(1, "apps", "v1", "deployments");
-    let mut events = Batch::default();
-    [1500, 900].into_iter().for_each(|bytes| events.add(bytes));
-    metrics.observe_watch_events(1, watch, &events);
+    let mut sent = metrics.watch_events(1, watch);
+    [1500, 900].into_iter().for_each(|bytes| sent.add(bytes));
+    drop(sent);
     metrics.watcher_terminated(0, "", "pods");
     metrics.observe_init_events(0, "", "pods", 7);
     metrics.observe_authentication(

@@ -84,15 +84,13 @@ impl<const B: usize> Histogram<B> {
         self.sum.fetch_add(value, Relaxed);
     }
 
-    /// Counts many values at once, given by bucket (those beyond the last bound at the end) and as a sum.
+    /// Counts `count` values that add up to `sum`, all in the bucket of one bound (or beyond the last one).
     ///
     /// Without locked instructions, since one core alone counts. A reset by another thread at the same time may be
-    /// lost for a bucket.
-    pub(super) fn add_counts(&self, counts: &[u32], sum: u64) {
+    /// lost.
+    pub(super) fn add_to_bucket(&self, bucket: usize, count: u64, sum: u64) {
         let add = |total: &AtomicU64, n: u64| total.store(total.load(Relaxed) + n, Relaxed);
-        for (total, count) in self.buckets.iter().chain([&self.beyond]).zip(counts).filter(|(_, n)| **n > 0) {
-            add(total, u64::from(*count));
-        }
+        add(self.buckets.get(bucket).unwrap_or(&self.beyond), count);
         add(&self.sum, sum);
     }
 

@@ -1,5 +1,5 @@
-//! Events that go out to watches, gathered for a batch of them before they are counted for everyone to see: an event to
-//! a thousand watchers is counted a thousand times.
+//! Events that go out to watches. An event to a thousand watchers is counted a thousand times, so counting it is a few
+//! plain instructions: those of one stream's turn that are about as large are added at once.
 
 use super::value::Histogram;
 
@@ -19,29 +19,50 @@ pub(super) const EVENT_SIZE_BOUNDS: [u64; BOUNDS] = {
     bounds
 };
 
-/// Events to one watch that are not counted yet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Batch {
-    /// By the bound they are within; those beyond all come last.
-    counts: [u32; BOUNDS + 1],
+/// Counts what goes out to one watch in a turn; dropped, it has counted all of it.
+pub struct Sent<'m> {
+    /// `None` where nobody counts.
+    sizes: Option<&'m Histogram<BOUNDS>>,
+    /// The bound that what is not counted yet is within.
+    bucket: usize,
+    count: u64,
     bytes: u64,
 }
 
-impl Batch {
+impl<'m> Sent<'m> {
+    pub(super) fn to(sizes: &'m Histogram<BOUNDS>) -> Self {
+        Sent { sizes: Some(sizes), bucket: 0, count: 0, bytes: 0 }
+    }
+
+    /// Counts for nobody.
+    pub fn uncounted() -> Self {
+        Sent { sizes: None, bucket: 0, count: 0, bytes: 0 }
+    }
+
     /// An event of so many bytes went out.
+    #[inline]
     pub fn add(&mut self, bytes: usize) {
         let bytes = bytes as u64;
-        self.counts[bucket(bytes)] += 1;
+        let bucket = bucket(bytes);
+        if bucket != self.bucket {
+            self.settle();
+            self.bucket = bucket;
+        }
+        self.count += 1;
         self.bytes += bytes;
     }
 
-    /// Whether nothing went out.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
+    fn settle(&mut self) {
+        if let Some(sizes) = self.sizes.filter(|_| self.count > 0) {
+            sizes.add_to_bucket(self.bucket, self.count, self.bytes);
+        }
+        (self.count, self.bytes) = (0, 0);
     }
+}
 
-    pub(super) fn add_to(&self, sizes: &Histogram<BOUNDS>) {
-        sizes.add_counts(&self.counts, self.bytes);
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        self.settle();
     }
 }
 
@@ -56,21 +77,19 @@ mod tests {
     use super::{super::value::HistogramSnapshot, *};
 
     #[test]
-    fn a_batch_is_what_single_events_come_to() {
-        let sizes = [0, 1, 1023, 1024, 1025, 2048, 2049, 5000, 65_536, 131_072, 131_073, 3 << 20];
+    fn a_turn_is_what_single_events_come_to() {
+        let sizes = [0, 1, 1023, 1024, 1025, 2048, 1, 2049, 5000, 65_536, 131_072, 131_073, 3 << 20, 3 << 20];
         let (together, singly) = (Histogram::default(), Histogram::default());
-        let mut batch = Batch::default();
-        for size in sizes {
-            batch.add(size);
-            singly.observe(&EVENT_SIZE_BOUNDS, size as u64);
+        for _ in 0..2 {
+            let mut sent = Sent::to(&together);
+            sizes.into_iter().for_each(|size| sent.add(size));
         }
-        batch.add_to(&together);
-        batch.add_to(&together);
+        sizes.into_iter().for_each(|size| singly.observe(&EVENT_SIZE_BOUNDS, size as u64));
+        drop(Sent::to(&together));
         let (mut twice, mut once) = (HistogramSnapshot::default(), HistogramSnapshot::default());
         together.add_to(&mut twice);
         singly.add_to(&mut once);
         assert_eq!(twice.buckets, once.buckets.map(|n| 2 * n));
         assert_eq!((twice.beyond, twice.sum), (2 * once.beyond, 2 * once.sum));
-        assert!(!batch.is_empty() && Batch::default().is_empty());
     }
 }

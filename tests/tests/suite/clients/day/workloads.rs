@@ -143,7 +143,10 @@ fn looked_at(kubectl: &Kubectl) {
     );
     has(
         &kubectl.ok("explain pod"),
-        &["Pod is a collection of containers that can run on a host.", "APIVersion defines the versioned schema"],
+        &[
+            "Pod is a collection of containers that can run on a host.",
+            "APIVersion defines the versioned schema",
+        ],
     );
 
     let event = r#"{"apiVersion":"v1","kind":"Event","metadata":{"generateName":"once-"},"type":"Normal","reason":"Pulled","message":"It is here","involvedObject":{"apiVersion":"v1","kind":"Pod","name":"once","namespace":"NS"},"source":{"component":"kubelet"},"firstTimestamp":"2026-01-01T00:00:00Z","lastTimestamp":"2026-01-01T00:00:00Z","count":1}"#;
