@@ -92,11 +92,13 @@ fn controllers_and_scheduler_of_kubernetes() {
     kinds::begin(&user);
     workloads::begin(&user);
     workloads::deployment(&user);
+    // Both work, so both lead by now.
+    let leaders = kinds::leaders(&user);
     workloads::end(&user);
     kinds::end(&user);
     workloads::collected(&user);
     kinds::namespace_goes(&user);
-    kinds::leaders(&user);
+    assert_eq!(kinds::leaders(&user), leaders, "nobody lost the lead");
     note(&format!("cluster: the script took {:.1} s", begun.elapsed().as_secs_f64()));
     if let Some(server) = &server {
         let cpu = server.cpu().as_secs_f64();
@@ -113,6 +115,7 @@ fn controllers_and_scheduler_of_kubernetes() {
         server.kill();
         server.spawn();
         workloads::after_crash(&user);
+        assert_eq!(kinds::leaders(&user), leaders, "nobody lost the lead");
         processes.all_run();
     }
 }

@@ -152,8 +152,8 @@ pub(super) fn end(user: &User) {
     let job = user.wait("job/sum", "complete", |j| is(j, "Complete"));
     assert_eq!(job["status"]["succeeded"], 6, "{job}");
     // A finished Job with a time to live goes, and its pod with it.
+    user.wait_count("jobs --field-selector=metadata.name=brief", 0);
     user.wait_count(&pods_of("brief"), 0);
-    assert!(kubectl.fails("get job/brief", None).contains("NotFound"));
 
     let agents = user.wait_count(&pods_of("agent"), NODES);
     let mut nodes: Vec<&str> = agents.iter().filter_map(|p| p["spec"]["nodeName"].as_str()).collect();
