@@ -65,7 +65,7 @@ fn is_error(name: &str, line: &str) -> bool {
 
 /// A line without its time, with runs of digits and quoted names replaced, so that the same fault is one kind.
 fn kind(line: &str) -> String {
-    let text = line.splitn(2, ".go:").next().unwrap_or("");
+    let text = line.split(".go:").next().unwrap_or("");
     let file = text.rsplit(' ').next().unwrap_or("");
     let message = line.split_once("] ").map_or(line, |(_, m)| m);
     let mut kind = format!("{file}.go ");

@@ -129,9 +129,9 @@ pub(super) fn end(user: &User) {
     user.wait(&format!("persistentvolume/{namespace}"), "bound", |v| {
         v["status"]["phase"] == "Bound" && v["spec"]["claimRef"]["name"] == "disk"
     });
-    let pods = items(&user.kubectl.json("pods --field-selector=status.phase=Running")).len();
+    let pods = items(&user.kubectl.json("pods --field-selector=status.phase=Running")).len().to_string();
     user.wait("resourcequota/few", "counted", |q| {
-        q["status"]["used"]["configmaps"] == "1" && q["status"]["used"]["pods"] == pods.to_string()
+        q["status"]["used"]["configmaps"] == "1" && q["status"]["used"]["pods"] == pods
     });
     let mirrored = user.wait_count("endpointslices -l kubernetes.io/service-name=outside", 1);
     assert_eq!(mirrored[0]["endpoints"][0]["addresses"], json!(["192.0.2.7"]));
