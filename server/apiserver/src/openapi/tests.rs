@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringbolt_machinery::schema::Schema;
+use bumpalo::Bump;
+use ringbolt_machinery::{json::decode_untyped, schema::Schema};
 
 use super::{
     V2_PROTOBUF, V3_PROTOBUF,
@@ -139,4 +140,40 @@ fn what_is_kept_is_bounded() {
     assert!(bytes <= OPENAPI_KEPT_BYTES, "{bytes}");
     assert!(documents.kept(all[0]).is_none(), "the first one went");
     assert!(documents.kept(all[all.len() - 1]).is_some(), "the last one is there");
+}
+
+/// What a release brings must not go undescribed unnoticed: what has no description is here by name.
+#[test]
+fn all_but_these_are_described() {
+    let v2 = get(&documents(), Wanted::V2 { form: Form::Json, gzip: false });
+    let arena = Bump::new();
+    let document = decode_untyped(&arena, &v2.bytes).expect("JSON");
+    let definitions = document.path(&["definitions"]).and_then(|d| d.as_map()).expect("definitions");
+    let mut silent = Vec::new();
+    let mut described = 0;
+    for (name, schema) in definitions.iter() {
+        let properties = schema.path(&["properties"]).and_then(|p| p.as_map());
+        let properties = properties.into_iter().flat_map(|p| p.iter());
+        let all = properties.map(|(property, schema)| (format!("{name}.{property}"), schema));
+        for (at, schema) in all.chain([((*name).to_owned(), schema)]) {
+            match schema.str_at(&["description"]) {
+                Some(text) if !text.is_empty() => described += 1,
+                _ => silent.push(at),
+            }
+        }
+    }
+    // Of the answer of /version, which is no part of what k8s-openapi describes.
+    silent.retain(|at| !at.starts_with("io.k8s.apimachinery.pkg.version.Info"));
+    silent.sort();
+    assert_eq!(
+        silent,
+        [
+            "io.k8s.api.certificates.v1.CertificateSigningRequest.metadata",
+            "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource.group",
+            "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource.resource",
+            "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent.object",
+            "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent.type",
+        ]
+    );
+    assert!(described > 2500, "{described}");
 }
