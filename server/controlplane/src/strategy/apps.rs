@@ -5,14 +5,12 @@ use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{validation::names, value::Value};
 
 use super::{Rules, common, pod, rules::Generation};
-use crate::{
-    tree::{root, same},
-    validation, warnings,
-};
+use crate::{semantic, tree::root, validation, warnings};
 
 /// Where `apps/v1` keeps what older versions had as `spec.templateGeneration`.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
+const DAEMON_SET: (&str, &str, &str) = ("apps", "v1", "DaemonSet");
 const TEMPLATE: &[&str] = &["spec", "template"];
 
 /// Prepares a pod template of a workload.
@@ -97,6 +95,7 @@ fn prepare_daemon_set<'a>(arena: &'a Bump, object: &mut Value<'a>) {
 
 fn prepare_daemon_set_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
     prepare_update(arena, part, object, old);
-    let changed = part == Part::Main && !same(object.path(TEMPLATE), old.path(TEMPLATE));
+    let changed = part == Part::Main
+        && !semantic::field_equal(DAEMON_SET, TEMPLATE, object.path(TEMPLATE), old.path(TEMPLATE));
     set_template_generation(arena, object, template_generation(old) + i64::from(changed));
 }

@@ -3,6 +3,7 @@
 use bumpalo::Bump;
 use ringbolt_machinery::{
     field::{FieldError, index},
+    validation::names,
     value::{Map, Value},
 };
 
@@ -14,6 +15,11 @@ const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDelet
 /// Metadata that a status write leaves alone where its kind is strict about it.
 const RESET_FOR_STATUS: [&str; 7] =
     ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"];
+
+/// Names of kinds whose declarations alone speak of them: a DNS subdomain, and any prefix that a URL path can carry.
+pub(super) fn name_alone(name: &str, prefix: bool) -> Vec<String> {
+    if prefix { names::path_segment_errors(name, prefix) } else { names::name_is_dns_subdomain(name, prefix) }
+}
 
 /// Finalizers must have a domain or be standard ones.
 pub(super) fn standard_finalizers(object: &Value<'_>, errors: &mut Vec<FieldError>) {

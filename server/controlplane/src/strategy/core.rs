@@ -5,7 +5,7 @@ use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::value::{Map, Value};
 
 use super::{
-    Rules, events, namespace, pod,
+    Rules, common, events, namespace, pod,
     rules::Generation,
     selectable::{NODE, REPLICATION_CONTROLLER, SECRET},
     service,
@@ -88,6 +88,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             ..Rules::BASE
         },
         "replicationcontrollers" => Rules {
+            name: common::name_alone,
             orphans_by_default: true,
             selectable: &REPLICATION_CONTROLLER,
             prepare_for_create: Some(|arena, object| {

@@ -6,9 +6,12 @@ use ringbolt_machinery::value::Value;
 
 use super::{Rules, rules::Generation};
 use crate::{
+    semantic,
     tree::{Members, root, same},
     validation, warnings,
 };
+
+const ENDPOINT_SLICE: (&str, &str, &str) = ("discovery.k8s.io", "v1", "EndpointSlice");
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "endpointslices").then_some(Rules {
@@ -33,8 +36,8 @@ fn drop_topology<'a>(arena: &'a Bump, object: &mut Value<'a>) {
 fn prepare_update<'a>(arena: &'a Bump, _: Part, object: &mut Value<'a>, old: &Value<'_>) {
     let labels = ["metadata", "labels"];
     let members = ["addressType", "endpoints", "ports"];
-    let changed = members.iter().any(|m| !same(object.path(&[m]), old.path(&[m])))
-        || !same(object.path(&labels), old.path(&labels));
+    let differs = |m: &str| !semantic::field_equal(ENDPOINT_SLICE, &[m], object.path(&[m]), old.path(&[m]));
+    let changed = members.iter().any(|m| differs(m)) || !same(object.path(&labels), old.path(&labels));
     if changed {
         let generation = old.path(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
         root(arena, object).map_mut("metadata").insert("generation", Value::Int(generation + 1));

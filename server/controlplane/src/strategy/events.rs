@@ -1,5 +1,7 @@
 //! Events, which both `v1` and `events.k8s.io/v1` serve from one store.
 
+use ringbolt_machinery::validation::names;
+
 use super::{
     Rules,
     selectable::{EVENT, NEW_EVENT},
@@ -8,6 +10,9 @@ use crate::{limits::EVENT_TTL_SECONDS, validation};
 
 pub(super) fn core() -> Rules {
     Rules {
+        // Nothing but the event itself is looked at.
+        name: names::path_segment_errors,
+        standard_finalizers: false,
         create_on_update: true,
         ttl_seconds: EVENT_TTL_SECONDS,
         selectable: &EVENT,

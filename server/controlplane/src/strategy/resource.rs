@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::value::{Map, Value};
 
-use super::{Rules, disabled::Member, rules::StatusMetadata, selectable::RESOURCE_SLICE};
+use super::{Rules, common, disabled::Member, rules::StatusMetadata, selectable::RESOURCE_SLICE};
 use crate::{
     clock,
     tree::{Members, root},
@@ -39,6 +39,7 @@ const SLICE: &[Member] = &[
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     Some(match resource {
         "deviceclasses" => Rules {
+            name: common::name_alone,
             returns_deleted: true,
             validate: Some(validation::resource::validate_class),
             validate_update: Some(validation::resource::validate_class_update),

@@ -2,6 +2,7 @@
 //! expression that selects devices only the size is looked at, and whether it is there.
 
 mod claims;
+mod offers;
 mod parts;
 mod slices;
 mod status;

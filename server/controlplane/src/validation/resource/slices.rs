@@ -9,6 +9,7 @@ use ringbolt_machinery::{
 
 use super::{
     super::{Errors, csi_driver_name, each_invalid, immutable, label, maps, placement, with_map},
+    offers,
     parts::{self, Found},
     with_map_in,
 };
@@ -18,6 +19,9 @@ const DEVICES_MAX: usize = 128;
 /// Devices that are tainted, or share counters, cost more to look at.
 const ADVANCED_DEVICES_MAX: usize = 64;
 const TAINTS_MAX: usize = 16;
+/// Sets of counters of a slice, and those that one device takes from.
+const COUNTER_SETS_MAX: usize = 8;
+const CONSUMED_SETS_MAX: usize = 2;
 const TRUE_OR_NOTHING: &str = "must be either unset or set to true";
 
 /// A new slice.
@@ -72,6 +76,13 @@ fn slice(object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Errors) {
             names.push(name);
         }
         found.errors.append(&mut duplicates);
+        offers::counters(
+            spec.items("sharedCounters"),
+            "name",
+            COUNTER_SETS_MAX,
+            "spec.sharedCounters",
+            &mut found,
+        );
     });
     found.into(errors);
 }
@@ -151,6 +162,7 @@ fn device(device: &Map<'_>, was: Option<&Map<'_>>, per_device: bool, path: &str,
     const ONE: &str = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when \
                        `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
     label(device.text("name"), &child(path, "name"), &mut found.errors);
+    offers::attributes_and_capacities(device, was, path, found);
     if was.is_none_or(|was| !same(was.get("taints"), device.get("taints"))) {
         let (list, path) = (device.items("taints"), child(path, "taints"));
         if list.len() > TAINTS_MAX {
@@ -161,6 +173,8 @@ fn device(device: &Map<'_>, was: Option<&Map<'_>>, per_device: bool, path: &str,
             }
         }
     }
+    let (list, at) = (device.items("consumesCounters"), child(path, "consumesCounters"));
+    offers::counters(list, "counterSet", CONSUMED_SETS_MAX, &at, found);
     let errors = &mut found.errors;
     if per_device {
         match places(device, path, "must not be empty", errors).as_slice() {
@@ -173,4 +187,5 @@ fn device(device: &Map<'_>, was: Option<&Map<'_>>, per_device: bool, path: &str,
                    in the ResourceSlice spec";
         errors.push(FieldError::invalid(path, &Value::Null, why));
     }
+    offers::binding_conditions(device, path, found);
 }
