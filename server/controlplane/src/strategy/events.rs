@@ -25,6 +25,9 @@ pub(super) fn core() -> Rules {
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "events").then(|| Rules {
         status_group: Some(""),
+        // This group's events are objects like others.
+        name: names::name_is_dns_subdomain,
+        standard_finalizers: true,
         selectable: &NEW_EVENT,
         validate: Some(validation::event::validate_new),
         validate_update: Some(validation::event::validate_new_update),

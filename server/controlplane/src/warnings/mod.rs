@@ -71,8 +71,7 @@ fn name_as_label(object: &Value<'_>, used: &str, warnings: &mut Vec<String>) {
 /// A number of bytes that is no whole one.
 fn fractional_bytes(list: Option<&Map<'_>>, resource: &str, path: &str, warnings: &mut Vec<String>) {
     let Some(amount) = list.and_then(|l| quantity::parse(l.text(resource))) else { return };
-    // Thousandths are counted, and an amount that has more of them than can be counted is taken for no whole one.
-    if amount.milli_value() % 1000 != 0 {
+    if !amount.is_integer() {
         warnings.push(format!(
             "{path}[{resource}]: fractional byte value \"{amount}\" is invalid, must be an integer"
         ));

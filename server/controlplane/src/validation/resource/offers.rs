@@ -309,7 +309,7 @@ pub(super) fn counters(list: &[Value<'_>], named: &str, max: usize, path: &str, 
             }
         }
         if seen.contains(&name) {
-            duplicates.push(FieldError::duplicate(path, &Value::Map(set.clone())));
+            duplicates.push(FieldError::duplicate(path, Value::Map(set.clone())));
         }
         seen.push(name);
     }

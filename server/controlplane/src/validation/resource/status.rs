@@ -1,7 +1,7 @@
 //! What a claim got.
 
 use ringbolt_machinery::{
-    field::{FieldError, Verbatim, child, index, write_json_string},
+    field::{FieldError, Verbatim, child, index, quote, write_json_string},
     value::{Map, Value},
 };
 
@@ -10,12 +10,19 @@ use super::{
     claims,
     parts::{self, Found},
 };
-use crate::tree::{Members, same};
+use crate::{
+    network,
+    tree::{Members, same},
+};
 
 const RESERVED_MAX: usize = 256;
 const RESULTS_MAX: usize = 32;
 const DATA_MAX: usize = 10 * 1024;
 const CONDITIONS_MAX: usize = 8;
+/// Names and addresses of a network device.
+const INTERFACE_MAX: usize = 256;
+const HARDWARE_MAX: usize = 128;
+const ADDRESSES_MAX: usize = 16;
 
 /// What names a device that was given out.
 fn device<'a>(map: &Map<'a>) -> [&'a str; 4] {
@@ -88,6 +95,53 @@ fn status_of_device(item: &Map<'_>, given: &[[&str; 4]], path: &str, found: &mut
     if item.has("data") {
         parts::raw_object(item.get("data"), DATA_MAX, &child(path, "data"), &mut found.errors);
     }
+    if item.has("shareID") && !is_uuid(item.text("shareID")) {
+        let why = "must be a lowercase UUID in 8-4-4-4-12 format";
+        found.declared.push(FieldError::invalid(child(path, "shareID"), item.text("shareID"), why));
+    }
+    if let Some(data) = item.child("networkData") {
+        network_data(data, &child(path, "networkData"), found);
+    }
+}
+
+/// Thirty-two hexadecimal digits in five groups.
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'))
+}
+
+/// How a network device is known on its node.
+fn network_data(data: &Map<'_>, path: &str, found: &mut Found) {
+    for (member, max) in [("interfaceName", INTERFACE_MAX), ("hardwareAddress", HARDWARE_MAX)] {
+        if data.text(member).len() > max {
+            found.declared.push(FieldError::too_long(child(path, member), max));
+        }
+    }
+    let (list, path) = (data.items("ips"), child(path, "ips"));
+    if !found.fits(list, ADDRESSES_MAX, &path) {
+        return;
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, address) in list.iter().enumerate() {
+        let (address, path) = (address.as_str().unwrap_or(""), index(&path, at));
+        match network::parse_legacy_cidr(address) {
+            None => {
+                let why = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+                found.errors.push(FieldError::invalid(path.clone(), address, why));
+            }
+            Some((ip, bits)) => {
+                let canonical = format!("{ip}/{bits}");
+                if canonical != address {
+                    let why = format!("must be in canonical form ({})", quote(&canonical));
+                    found.errors.push(FieldError::invalid(path.clone(), address, why));
+                }
+            }
+        }
+        if seen.contains(&address) {
+            found.declared.push(FieldError::duplicate(path, address));
+        }
+        seen.push(address);
+    }
 }
 
 fn allocation(allocation: &Map<'_>, known: &dyn Fn(&str) -> bool, path: &str, found: &mut Found) {
@@ -113,4 +167,41 @@ fn result(result: &Map<'_>, known: &dyn Fn(&str) -> bool, path: &str, found: &mu
     parts::pool_name(pool, &child(path, "pool"), &mut found.declared);
     label(name, &child(path, "device"), &mut found.errors);
     parts::tolerations(result, path, found);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids() {
+        assert!(is_uuid("11111111-2222-3333-4444-5555555555af"));
+        for bad in ["", "example", "11111111-2222-3333-4444-5555555555AF", "11111111222233334444555555555555"]
+        {
+            assert!(!is_uuid(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn network_devices() {
+        let arena = bumpalo::Bump::new();
+        let ask = |ips: &str| {
+            let text = arena.alloc_slice_copy(format!(r#"{{"ips":[{ips}]}}"#).as_bytes());
+            let data = ringbolt_machinery::json::decode_untyped(&arena, text).unwrap();
+            let mut found = Found::default();
+            network_data(data.as_map().unwrap(), "n", &mut found);
+            let mut errors = Vec::new();
+            found.into(&mut errors);
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(ask(r#""10.9.9.9/24","2001:db8::1/64""#).is_empty());
+        assert_eq!(
+            ask(r#""127.0.0.1","010.9.9.9/24","10.1.1.1/8","10.1.1.1/8""#),
+            [
+                "n.ips[0]: Invalid value: \"127.0.0.1\": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)",
+                "n.ips[1]: Invalid value: \"010.9.9.9/24\": must be in canonical form (\"10.9.9.9/24\")",
+                "n.ips[3]: Duplicate value: \"10.1.1.1/8\""
+            ]
+        );
+    }
 }
