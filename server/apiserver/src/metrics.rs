@@ -18,13 +18,12 @@ pub use self::{
     exposition::{Exposition, Family, Kind},
     labels::{RequestLabels, scope},
     table::SeriesId,
-    watch_events::Sent,
+    watch_events::{Sent, WatchCounter},
 };
 use self::{
     families::{AUTH_BOUNDS, DURATION_BOUNDS, RESPONSE_SIZE_BOUNDS},
     table::Table,
     value::{Counter, Gauge, Histogram, PeakGauge},
-    watch_events::EVENT_SIZE_BOUNDS,
 };
 use crate::{
     limits,
@@ -48,7 +47,7 @@ pub struct Metrics {
 /// What one core counts.
 struct CoreMetrics {
     requests: Table<8, RequestSeries>,
-    watches: Table<3, WatchSeries>,
+    watches: Table<3, WatchCounter>,
     terminated_watchers: Table<2, Counter>,
     init_events: Table<2, Counter>,
     read_only_inflight: PeakGauge,
@@ -67,10 +66,6 @@ struct RequestSeries {
     sizes: Histogram<{ RESPONSE_SIZE_BOUNDS.len() }>,
     long_running: Gauge,
 }
-
-/// Events to watches, by their sizes.
-#[derive(Default)]
-struct WatchSeries(Histogram<{ EVENT_SIZE_BOUNDS.len() }>);
 
 #[derive(Default)]
 struct AuthSeries {
@@ -210,14 +205,10 @@ impl Metrics {
         core.mutating_inflight.set(second, mutating);
     }
 
-    /// The series that the events of a watch are counted in.
-    pub fn watch_series(&self, core: usize, group: &str, version: &str, resource: &str) -> SeriesId {
-        self.core(core).watches.find([group, resource, version], true)
-    }
-
-    /// Counts what goes out to a watch now.
-    pub fn watch_events(&self, core: usize, series: SeriesId) -> Sent<'_> {
-        Sent::to(&self.core(core).watches.value(series).0)
+    /// What counts the events of a watch on this core.
+    pub fn watch_counter(&self, core: usize, group: &str, version: &str, resource: &str) -> WatchCounter {
+        let watches = &self.core(core).watches;
+        watches.value(watches.find([group, resource, version], true)).clone()
     }
 
     /// A watcher was cut because it did not keep up.
@@ -270,7 +261,7 @@ impl Metrics {
                 series.value.sizes.reset();
             }
             for series in core.watches.iter() {
-                series.value.0.reset();
+                series.value.sizes().reset();
             }
             core.terminated_watchers.iter().chain(core.init_events.iter()).for_each(|s| s.value.reset());
             for series in core.authentication.iter().chain(&core.authorization) {

@@ -7,7 +7,7 @@ use ringbolt_apiserver::{
         BoundKinds, Claims, Issuer, Lookup, Reference, ServiceAccountTokens, VerifiedTokens,
         keys::{PublicKey, SigningKey},
     },
-    metrics::{Authentication, Metrics, RequestLabels},
+    metrics::{Authentication, Metrics, RequestLabels, Sent},
     request::Request,
     response::{Outcome, Response},
     routes::{ResourceEndpoint, Route, RouteTable},
@@ -82,8 +82,8 @@ fn counting_a_request_allocates_nothing_once_its_series_is_there() {
         let info = RequestInfo::new(head.method, head.path(), head.query()).expect("a path with a kind");
         let labels = RequestLabels::of(&head, &info).expect("resources are counted");
         metrics.observe_request(1, &labels, true, 200, Duration::from_micros(7), 1024);
-        let watch = metrics.watch_series(1, "", "v1", "configmaps");
-        metrics.watch_events(1, watch).add(900);
+        let watch = metrics.watch_counter(1, "", "v1", "configmaps");
+        Sent::new(Some(&watch)).add(900);
         metrics.observe_authentication(1, Authentication::Success, Some("admin"), Duration::ZERO);
         metrics.set_inflight(1, 1, 0);
     };

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     limits::BOOKMARK_INTERVAL,
-    metrics::{Sent, SeriesId},
+    metrics::{Sent, WatchCounter},
     request::Request,
     response::{Outcome, PartSink, Response, StreamSource, StreamState},
 };
@@ -70,8 +70,8 @@ struct WatchSource {
     bookmarked: u64,
     next_bookmark: Instant,
     deadline: Instant,
-    /// Where its events are counted; `None` where nobody counts.
-    series: Option<SeriesId>,
+    /// Counts its events; `None` where nobody does.
+    counter: Option<WatchCounter>,
 }
 
 impl WatchSource {
@@ -119,9 +119,9 @@ impl WatchSource {
             bookmarked: 0,
             next_bookmark: request.received + BOOKMARK_INTERVAL,
             deadline: request.received + timeout,
-            series: core.metrics.get().map(|metrics| {
+            counter: core.metrics.get().map(|metrics| {
                 let facts = store.served.facts;
-                metrics.watch_series(core.index, facts.group, facts.version, facts.resource)
+                metrics.watch_counter(core.index, facts.group, facts.version, facts.resource)
             }),
         };
         let from = if wants_initial {
@@ -343,12 +343,13 @@ impl StreamSource for WatchSource {
     }
 
     fn poll_into(&mut self, waker: &Waker, room: usize, sink: &mut dyn PartSink) -> StreamState {
-        let core = self.answer.core.clone();
-        let mut sent = match (core.metrics.get(), self.series) {
-            (Some(metrics), Some(series)) => metrics.watch_events(core.index, series),
-            _ => Sent::uncounted(),
-        };
-        match self.advance(waker, room, &mut sent, sink) {
+        // Taken out while it counts: sending needs all of the rest.
+        let counter = self.counter.take();
+        let mut sent = Sent::new(counter.as_ref());
+        let advanced = self.advance(waker, room, &mut sent, sink);
+        drop(sent);
+        self.counter = counter;
+        match advanced {
             Ok(state) => state,
             Err(status) => {
                 self.send_error(&status, sink);

@@ -258,7 +258,7 @@ fn sli_duration(
 fn watches(cores: &[CoreMetrics], out: &mut Exposition) {
     let mut merged: BTreeMap<[&str; 3], HistogramSnapshot<{ EVENT_SIZE_BOUNDS.len() }>> = BTreeMap::new();
     for series in cores.iter().flat_map(|core| core.watches.iter()) {
-        series.value.0.add_to(merged.entry(series.labels.each_ref().map(|l| &**l)).or_default());
+        series.value.sizes().add_to(merged.entry(series.labels.each_ref().map(|l| &**l)).or_default());
     }
     out.family(&WATCH_EVENTS);
     out.family(&WATCH_EVENT_SIZES);

@@ -84,8 +84,8 @@ fn everything_else() {
     let metrics = Metrics::new(2);
     metrics.set_inflight(0, 3, 1);
     metrics.set_inflight(1, 2, 0);
-    let watch = metrics.watch_series(1, "apps", "v1", "deployments");
-    let mut sent = metrics.watch_events(1, watch);
+    let watch = metrics.watch_counter(1, "apps", "v1", "deployments");
+    let mut sent = Sent::new(Some(&watch));
     [1500, 900].into_iter().for_each(|bytes| sent.add(bytes));
     drop(sent);
     metrics.watcher_terminated(0, "", "pods");

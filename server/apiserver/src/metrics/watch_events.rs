@@ -1,6 +1,8 @@
 //! Events that go out to watches. An event to a thousand watchers is counted a thousand times, so counting it is a few
 //! plain instructions: those of one stream's turn that are about as large are added at once.
 
+use std::sync::Arc;
+
 use super::value::Histogram;
 
 /// The lowest bound is two to this.
@@ -19,6 +21,17 @@ pub(super) const EVENT_SIZE_BOUNDS: [u64; BOUNDS] = {
     bounds
 };
 
+/// Counts the events of one resource's watches on one core, by their sizes. A watch holds it, so that it need not look
+/// for its series.
+#[derive(Clone, Debug, Default)]
+pub struct WatchCounter(Arc<Histogram<BOUNDS>>);
+
+impl WatchCounter {
+    pub(super) fn sizes(&self) -> &Histogram<BOUNDS> {
+        &self.0
+    }
+}
+
 /// Counts what goes out to one watch in a turn; dropped, it has counted all of it.
 pub struct Sent<'m> {
     /// `None` where nobody counts.
@@ -30,13 +43,10 @@ pub struct Sent<'m> {
 }
 
 impl<'m> Sent<'m> {
-    pub(super) fn to(sizes: &'m Histogram<BOUNDS>) -> Self {
-        Sent { sizes: Some(sizes), bucket: 0, count: 0, bytes: 0 }
-    }
-
-    /// Counts for nobody.
-    pub fn uncounted() -> Self {
-        Sent { sizes: None, bucket: 0, count: 0, bytes: 0 }
+    /// A turn of a watch, counted by `counter` if there is one.
+    #[inline]
+    pub fn new(counter: Option<&'m WatchCounter>) -> Self {
+        Sent { sizes: counter.map(|counter| &*counter.0), bucket: 0, count: 0, bytes: 0 }
     }
 
     /// An event of so many bytes went out.
@@ -52,6 +62,7 @@ impl<'m> Sent<'m> {
         self.bytes += bytes;
     }
 
+    #[inline]
     fn settle(&mut self) {
         if let Some(sizes) = self.sizes.filter(|_| self.count > 0) {
             sizes.add_to_bucket(self.bucket, self.count, self.bytes);
@@ -61,6 +72,7 @@ impl<'m> Sent<'m> {
 }
 
 impl Drop for Sent<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.settle();
     }
@@ -79,15 +91,15 @@ mod tests {
     #[test]
     fn a_turn_is_what_single_events_come_to() {
         let sizes = [0, 1, 1023, 1024, 1025, 2048, 1, 2049, 5000, 65_536, 131_072, 131_073, 3 << 20, 3 << 20];
-        let (together, singly) = (Histogram::default(), Histogram::default());
+        let (together, singly) = (WatchCounter::default(), Histogram::default());
         for _ in 0..2 {
-            let mut sent = Sent::to(&together);
+            let mut sent = Sent::new(Some(&together));
             sizes.into_iter().for_each(|size| sent.add(size));
         }
         sizes.into_iter().for_each(|size| singly.observe(&EVENT_SIZE_BOUNDS, size as u64));
-        drop(Sent::to(&together));
+        drop(Sent::new(Some(&together)));
         let (mut twice, mut once) = (HistogramSnapshot::default(), HistogramSnapshot::default());
-        together.add_to(&mut twice);
+        together.sizes().add_to(&mut twice);
         singly.add_to(&mut once);
         assert_eq!(twice.buckets, once.buckets.map(|n| 2 * n));
         assert_eq!((twice.beyond, twice.sum), (2 * once.beyond, 2 * once.sum));
