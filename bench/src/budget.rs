@@ -21,6 +21,8 @@ pub struct Budget {
 pub enum Demand {
     /// The peer needs at least so many times our CPU a request.
     CpuRatio(f64),
+    /// We need at most so many microseconds of CPU a request.
+    CpuUs(f64),
     /// We need less CPU a request than nginx with a static reply.
     CpuBelowNginx,
     /// Nothing failed and every event arrived.
@@ -53,6 +55,9 @@ pub const BUDGETS: &[Budget] = &[
     budget("list-pods-protobuf", Demand::CpuRatio(12.0)),
     budget("create-64", Demand::CpuRatio(15.0)),
     budget("update-64", Demand::CpuRatio(15.0)),
+    budget("create-pods-64", Demand::CpuUs(60.0)),
+    budget("merge-patch-64", Demand::CpuRatio(15.0)),
+    budget("apply-64", Demand::CpuRatio(10.0)),
     budget("create-1", Demand::CpuRatio(6.0)),
     budget("create-1", Demand::P50Flushes(2.0)),
     budget("update-1", Demand::CpuRatio(6.0)),
@@ -103,6 +108,10 @@ impl Budget {
                 let ratio = case.cpu_ratio()?;
                 (ratio >= least, format!("{}×", significant(ratio)))
             }
+            Demand::CpuUs(most) => {
+                let us = ours.cpu_us?;
+                (us <= most, format!("{} µs", significant(us)))
+            }
             Demand::CpuBelowNginx => {
                 let (our_us, nginx_us) = (ours.cpu_us?, case.side(Side::Nginx)?.cpu_us?);
                 (our_us < nginx_us, format!("{} against {} µs", significant(our_us), significant(nginx_us)))
@@ -149,6 +158,7 @@ impl std::fmt::Display for Demand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
             Demand::CpuRatio(least) => write!(f, "CPU ≥ {least}×"),
+            Demand::CpuUs(most) => write!(f, "CPU ≤ {most} µs"),
             Demand::CpuBelowNginx => f.write_str("CPU below nginx"),
             Demand::NothingLost => f.write_str("nothing lost"),
             Demand::P99UsOrPeer(most) => write!(f, "p99 ≤ {} ms or the peer’s", most / 1e3),

@@ -12,6 +12,7 @@ mod requests;
 mod scenarios;
 mod server;
 mod store;
+mod tokens;
 
 pub use scenarios::ALL;
 

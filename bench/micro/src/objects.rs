@@ -47,6 +47,48 @@ pub(crate) fn pod(name: &str) -> String {
     )
 }
 
+/// The same as a ReplicaSet makes it: on no node, and with nothing of what admission fills in.
+pub(crate) fn new_pod(name: &str) -> String {
+    let text = pod(name);
+    let (head, tail) = text.split_once(r#""nodeName""#).expect("the pod is on a node");
+    let (_, tail) =
+        tail.split_once(r#""terminationGracePeriodSeconds""#).expect("it says how long it may take");
+    let (tail, _) = tail.split_once(r#","tolerations""#).expect("it tolerates");
+    format!(r#"{head}"terminationGracePeriodSeconds"{tail}}}}}"#)
+}
+
+/// The status of a pod that runs, with `message` in it, as a kubelet writes it.
+pub(crate) fn pod_status(message: &str) -> String {
+    let condition = |kind: &str, message: &str| {
+        format!(r#"{{"type":"{kind}","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"{message}}}"#)
+    };
+    let conditions =
+        ["PodScheduled", "Initialized", "ContainersReady"].map(|kind| condition(kind, "")).join(",");
+    let ready = condition("Ready", &format!(r#","message":"{message}""#));
+    let containers = ["server", "proxy"].map(|name| {
+        format!(
+            concat!(
+                r#"{{"name":"{}","image":"registry.example.com/team/{}:v1.27.3","imageID":"{}","ready":true,"#,
+                r#""started":true,"restartCount":0,"state":{{"running":{{"startedAt":"2026-01-01T00:00:00Z"}}}},"#,
+                r#""lastState":{{}}}}"#
+            ),
+            name,
+            name,
+            letters(7, 64)
+        )
+    });
+    format!(
+        concat!(
+            r#""status":{{"phase":"Running","startTime":"2026-01-01T00:00:00Z","hostIP":"192.0.2.10","#,
+            r#""podIP":"198.51.100.7","podIPs":[{{"ip":"198.51.100.7"}}],"conditions":[{},{}],"#,
+            r#""containerStatuses":[{}],"qosClass":"Burstable"}}"#
+        ),
+        conditions,
+        ready,
+        containers.join(",")
+    )
+}
+
 fn container(number: usize, name: &str) -> String {
     let port = 8080 + number;
     let environment: Vec<String> = (0..3)
@@ -91,5 +133,6 @@ mod tests {
         };
         check(&config_map("settings"), 850..1100);
         check(&pod("web-0000"), 3200..4400);
+        check(&new_pod("web-0000"), 2900..4000);
     }
 }

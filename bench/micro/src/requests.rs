@@ -13,6 +13,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) accept: &'a str,
     pub(crate) content_type: &'a str,
     pub(crate) body: &'a [u8],
+    pub(crate) token: &'a str,
 }
 
 /// What typed clients of the built-in kinds accept.
@@ -21,7 +22,7 @@ pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,applicati
 impl<'a> Ask<'a> {
     /// A GET of JSON.
     pub(crate) fn get(target: &'a str) -> Self {
-        Ask { method: "GET", target, accept: "application/json", content_type: "", body: b"" }
+        Ask { method: "GET", target, accept: "application/json", content_type: "", body: b"", token: TOKEN }
     }
 
     /// A request with a body of JSON.
@@ -38,7 +39,7 @@ impl<'a> Ask<'a> {
         if !self.body.is_empty() {
             out.extend_from_slice(format!("Content-Length: {}\r\n", self.body.len()).as_bytes());
         }
-        for (name, value) in [("Accept", self.accept), ("Authorization", &format!("Bearer {TOKEN}"))] {
+        for (name, value) in [("Accept", self.accept), ("Authorization", &format!("Bearer {}", self.token))] {
             out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         if !self.content_type.is_empty() {
@@ -72,7 +73,7 @@ impl<'a> Ask<'a> {
         field(":path", self.target);
         field(":scheme", "https");
         field("accept", self.accept);
-        field("authorization", &format!("Bearer {TOKEN}"));
+        field("authorization", &format!("Bearer {}", self.token));
         if !self.content_type.is_empty() {
             field("content-type", self.content_type);
             field("content-length", &length);

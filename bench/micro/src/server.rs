@@ -5,7 +5,9 @@ use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use ringbolt_apiserver::{
     admission::{Admission, AdmitAll},
-    authentication::{Authenticators, UserInfo, token_file::TokenFile},
+    authentication::{
+        Authenticators, UserInfo, service_account::ServiceAccountTokens, token_file::TokenFile,
+    },
     authorization::{Authorizers, Mode},
     core::CoreContext,
     endpoints,
@@ -22,7 +24,11 @@ use ringbolt_apiserver::{
         uploads::Uploads,
     },
 };
-use ringbolt_controlplane::registry;
+use ringbolt_controlplane::{
+    admission::{Config, Enabled, Pipeline},
+    bootstrap::SYSTEM_PRIORITY_CLASSES,
+    registry,
+};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::{
     api::Precondition,
@@ -38,6 +44,7 @@ use crate::{
     objects,
     requests::{Ask, TOKEN},
     store::{self, Prompt},
+    tokens::Key,
 };
 
 /// The server.
@@ -47,27 +54,54 @@ pub(crate) struct Server {
     pub(crate) table: Arc<ArcSwap<RouteTable>>,
     pub(crate) config_maps: ResourceId,
     pub(crate) pods: ResourceId,
+    service_accounts: ResourceId,
 }
 
 impl Server {
     /// A server whose store has the namespace `default` and nothing else.
     pub(crate) fn new() -> Server {
+        Server::start(false, vec![Mode::Node, Mode::Rbac], None)
+    }
+
+    /// A server with the admission plugins that are on by default, and with what they look at in every cluster: the
+    /// default account, and the priorities of the system.
+    pub(crate) fn with_admission() -> Server {
+        let server = Server::start(true, vec![Mode::Node, Mode::Rbac], None);
+        for class in &SYSTEM_PRIORITY_CLASSES {
+            let ask = Ask::send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", class.json.as_bytes());
+            server.expect(&ask, "HTTP/1.1 201 ");
+        }
+        server.with_service_account("default");
+        server
+    }
+
+    /// A server that knows the tokens of its service accounts, and lets them do everything.
+    pub(crate) fn with_tokens(key: &Key) -> Server {
+        Server::start(false, vec![Mode::AlwaysAllow], Some(key))
+    }
+
+    fn start(admits: bool, modes: Vec<Mode>, key: Option<&Key>) -> Server {
         let schema = Schema::builtin();
         let registry = registry::build(schema);
         let stored = |resource| registry.find("", "v1", resource).expect("it is built in").stored;
-        let (config_maps, pods) = (stored("configmaps"), stored("pods"));
+        let (config_maps, pods, service_accounts) =
+            (stored("configmaps"), stored("pods"), stored("serviceaccounts"));
+        let admission: Arc<dyn Admission> = match admits {
+            true => Arc::new(Pipeline::new(schema, &registry, default_admission())),
+            false => Arc::new(AdmitAll),
+        };
+        let account_tokens = key.map(|key| key.tokens(&registry));
         let store =
             store::open(registry.stored_names, Some(registry.namespaces), Box::new(MemoryDisk::default()))
                 .expect("an empty disk opens");
         let storage: Arc<dyn Storage> = Arc::new(Prompt(store.clone()));
         let mut routes = RouteTable::builder();
         for served in registry.served {
-            let admission: Arc<dyn Admission> = Arc::new(AdmitAll);
             endpoints::install(&mut routes, schema, served, registry.namespaces, &admission);
         }
         let table = Arc::new(ArcSwap::from_pointee(routes.build().expect("no path twice")));
-        let site = Rc::new(site(storage, table.clone()));
-        let server = Server { site, store, table, config_maps, pods };
+        let site = Rc::new(site(storage, table.clone(), modes, account_tokens));
+        let server = Server { site, store, table, config_maps, pods, service_accounts };
         let namespace = br#"{"metadata":{"name":"default"}}"#;
         server.expect(&Ask::send("POST", "/api/v1/namespaces", namespace), "HTTP/1.1 201 ");
         server
@@ -97,6 +131,13 @@ impl Server {
         self.create(self.pods, "/api/v1/namespaces/default/pods", "default/web-00000", &json)
     }
 
+    /// An account of the namespace `default`.
+    pub(crate) fn with_service_account(&self, name: &str) -> Arc<Object> {
+        let json = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
+        let target = "/api/v1/namespaces/default/serviceaccounts";
+        self.create(self.service_accounts, target, &format!("default/{name}"), &json)
+    }
+
     /// So many pods `default/web-00000`, …: the first as the server makes it, the others like it.
     pub(crate) fn with_pods(&self, count: usize) {
         let (first, model) = ("web-00000", self.with_pod());
@@ -109,7 +150,17 @@ impl Server {
     }
 }
 
-fn site(storage: Arc<dyn Storage>, table: Arc<ArcSwap<RouteTable>>) -> Site {
+/// What no flag says otherwise.
+fn default_admission() -> Config {
+    Config { enabled: Enabled::new(&[], &[]), not_ready_seconds: 300, unreachable_seconds: 300 }
+}
+
+fn site(
+    storage: Arc<dyn Storage>,
+    table: Arc<ArcSwap<RouteTable>>,
+    modes: Vec<Mode>,
+    account_tokens: Option<ServiceAccountTokens>,
+) -> Site {
     let wake: WakeCore = Arc::new(|| ());
     let (spawner, timers) = (Spawner::new(wake.clone()), Rc::new(Timers::new(wake)));
     let core = CoreContext::new(0, storage.clone(), Hub::new(storage), spawner, timers);
@@ -118,15 +169,17 @@ fn site(storage: Arc<dyn Storage>, table: Arc<ArcSwap<RouteTable>>) -> Site {
     let metrics = Metrics::new(1);
     core.metrics.get_or_init(|| metrics.clone());
     let tokens = TokenFile::parse(&format!("{TOKEN},admin,1,system:masters")).expect("four columns");
+    let mut authenticators = Authenticators::new(None, Some(tokens), true);
+    authenticators.service_accounts = account_tokens;
     let request_timeout = Duration::from_secs(60);
     let config = ChainConfig {
         signals,
         metrics: metrics.clone(),
         goaway_chance: 0.0,
         request_timeout,
-        authenticators: Arc::new(Authenticators::new(None, Some(tokens), true)),
+        authenticators: Arc::new(authenticators),
         max_in_flight: Limits { readonly: Some(400), mutating: Some(200) },
-        authorizers: Arc::new(Authorizers::new(vec![Mode::Node, Mode::Rbac])),
+        authorizers: Arc::new(Authorizers::new(modes)),
     };
     let director = Director { table, metrics };
     Site {

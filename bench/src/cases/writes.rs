@@ -10,7 +10,7 @@ use crate::{
         own,
         server::Server,
     },
-    error::{Context as _, Result},
+    error::{Context as _, Error, Result},
     objects::{self, NAMESPACE},
     result::{Measurement, Shape, Side},
 };
@@ -31,6 +31,7 @@ const JSON: &str = "application/json";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Create,
+    CreatePods,
     Update,
     Delete,
     Status,
@@ -44,7 +45,7 @@ impl Verb {
     /// As the load client calls it.
     fn name(self) -> &'static str {
         match self {
-            Verb::Create => "create",
+            Verb::Create | Verb::CreatePods => "create",
             Verb::Update => "update",
             Verb::Delete => "delete",
             Verb::Status => "status",
@@ -58,6 +59,9 @@ impl Verb {
     fn about(self) -> &'static str {
         match self {
             Verb::Create => "POST of new ConfigMaps of 1 KiB",
+            Verb::CreatePods => {
+                "POST of new pods of 4 KiB as a ReplicaSet makes them; admission gives them their account and its token"
+            }
             Verb::Update => "PUT of ConfigMaps of 1 KiB, one value changed",
             Verb::Delete => "DELETE of ConfigMaps of 1 KiB",
             Verb::Status => "PUT of the status of pods of 4 KiB, one value changed",
@@ -70,12 +74,16 @@ impl Verb {
 
     /// Whether a run is so many writes, not so many seconds.
     fn is_counted(self) -> bool {
-        matches!(self, Verb::Create | Verb::Delete)
+        self.creates() || self == Verb::Delete
+    }
+
+    fn creates(self) -> bool {
+        matches!(self, Verb::Create | Verb::CreatePods)
     }
 
     fn object_bytes(self) -> u32 {
         match self {
-            Verb::Status => 4096,
+            Verb::Status | Verb::CreatePods => 4096,
             Verb::Lease => 0,
             _ => 1024,
         }
@@ -100,6 +108,10 @@ impl Writes {
         }
         match self.verb {
             Verb::Create => flag("prefix", prefix.to_owned()),
+            Verb::CreatePods => {
+                flag("kind", "new-pods".to_owned());
+                flag("prefix", prefix.to_owned());
+            }
             Verb::Delete => {
                 flag("prefix", prefix.to_owned());
                 flag("objects", self.count(bench).to_string());
@@ -143,7 +155,7 @@ impl Work for Writes {
             prepare.push("--prepare".to_owned());
             own::run(bench, server, &prepare, &[])?;
         }
-        if self.verb == Verb::Create {
+        if self.verb.creates() {
             let mut warm_up = self.arguments(bench, &format!("{prefix}-warm"));
             warm_up.extend(["--count".to_owned(), (10 * self.in_flight).to_string()]);
             own::run(bench, server, &warm_up, &[])?;
@@ -170,6 +182,14 @@ impl Work for Writes {
 fn once(verb: Verb, client: &mut Client) -> Result<Answer> {
     let name = format!("check-{}", verb.name());
     let (collection, object) = match verb {
+        Verb::CreatePods => (format!("/api/v1/namespaces/{NAMESPACE}/pods"), {
+            let mut pod = objects::pod(NAMESPACE, 0);
+            pod["metadata"]["name"] = name.clone().into();
+            for filled_in in ["nodeName", "serviceAccountName", "automountServiceAccountToken"] {
+                pod["spec"].as_object_mut().context("a pod has a spec")?.remove(filled_in);
+            }
+            pod
+        }),
         Verb::Status => (format!("/api/v1/namespaces/{NAMESPACE}/pods"), {
             let mut pod = objects::pod(NAMESPACE, 0);
             pod["metadata"]["name"] = name.clone().into();
@@ -192,6 +212,13 @@ fn once(verb: Verb, client: &mut Client) -> Result<Answer> {
     let mut stored = created.json()?;
     let answer = match verb {
         Verb::Create => created,
+        Verb::CreatePods => {
+            let volumes = stored["spec"]["volumes"].to_string();
+            if !volumes.contains("kube-api-access-") {
+                return Err(Error::new(format!("admission gave the pod no token, it has {volumes}")));
+            }
+            created
+        }
         Verb::Update => {
             stored["data"]["fallback.properties"] = "changed".into();
             send("PUT", &path, JSON, &stored)?
@@ -230,6 +257,7 @@ pub(super) fn cases() -> Vec<Case> {
         all.push(case(verb, format!("{}-64", verb.name()), CONNECTIONS, 64));
         all.push(case(verb, format!("{}-1", verb.name()), 1, 1));
     }
+    all.push(case(Verb::CreatePods, "create-pods-64".to_owned(), CONNECTIONS, 64));
     for verb in [Verb::MergePatch, Verb::JsonPatch, Verb::Apply] {
         all.push(case(verb, format!("{}-64", verb.name()), CONNECTIONS, 64));
     }

@@ -44,7 +44,6 @@ pub(super) fn start(common: &Common, cores: &Cores, ports: Ports) -> Result<Serv
         format!("--service-account-signing-key-file={}", pki.service_account_key.display()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
-        "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--allow-privileged=true".to_owned(),
         // Without it the server writes its own address into an Endpoints object every 10 s.
         "--endpoint-reconciler-type=none".to_owned(),

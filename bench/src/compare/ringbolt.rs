@@ -23,7 +23,6 @@ pub(super) fn start(common: &Common, cores: &Cores, port: u16) -> Result<Server>
         format!("--token-auth-file={}", common.tokens.display()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
-        "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--embedded-controllers=".to_owned(),
         "--allow-privileged=true".to_owned(),
     ];

@@ -10,8 +10,9 @@ pub(super) const SAME_WORK: &[&str] = &[
     "CPU a request is the CPU of the server's processes over the whole life of the client, connections and handshakes \
      included, divided by the requests that were answered as they should be.",
     "TLS with the same ECDSA P-256 certificate, the same bearer token of the same user (in system:masters), \
-     Node and RBAC authorization, default admission plugins but ServiceAccount, audit off. API Priority and \
-     Fairness is at its default on the peer.",
+     Node and RBAC authorization, audit off. API Priority and Fairness is at its default on the peer.",
+    "The admission plugins that are on by default, on both sides. No controllers run on either: namespaces get their \
+     default ServiceAccount from the benchmark, and only pods of create-pods-64 ask for its token.",
     "Both start with an empty store on the same file system and get the same objects through the API. Writes are \
      answered when they are on disk: etcd with its defaults (fsync on), Ringbolt with its own default.",
     "Before a case is measured both sides are asked once: status, media type and number of objects must be equal, \

@@ -15,10 +15,14 @@ use crate::{
     objects,
 };
 
-/// Creates a namespace.
+/// Creates a namespace, and the account that its pods run as.
 pub fn namespace(server: &Server, common: &Common, name: &str) -> Result<()> {
     let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    post(&mut server.client(common)?, "/api/v1/namespaces", &body)
+    let mut client = server.client(common)?;
+    post(&mut client, "/api/v1/namespaces", &body)?;
+    let account =
+        serde_json::json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    post(&mut client, &format!("/api/v1/namespaces/{name}/serviceaccounts"), &account)
 }
 
 /// Creates a ConfigMap of 1 KiB.

@@ -7,7 +7,7 @@ use super::{
         Request, Sink,
         driver::{Driver, Outbox, Turn, Work},
     },
-    objects::{Generator, Kind},
+    objects::Generator,
 };
 use std::{collections::VecDeque, time::Instant};
 
@@ -147,7 +147,7 @@ pub(crate) fn namespaces(driver: &mut Driver, generator: &Generator) -> Result<(
             .map(|name| create("/api/v1/namespaces".to_owned(), "Namespace", &name))
             .collect(),
     ];
-    if generator.kind == Kind::Pods {
+    if generator.kind.is_pods() {
         // Where no controller makes it, admission refuses pods.
         let account = |name: String| {
             create(format!("/api/v1/namespaces/{name}/serviceaccounts"), "ServiceAccount", "default")

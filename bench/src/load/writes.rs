@@ -343,7 +343,7 @@ impl Work for Writes {
 /// What clients send with a delete; of pods, not to wait for a kubelet that is not there.
 fn delete_options(kind: Kind) -> &'static [u8] {
     match kind {
-        Kind::Pods => br#"{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}"#,
+        Kind::Pods | Kind::NewPods => br#"{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}"#,
         _ => br#"{"kind":"DeleteOptions","apiVersion":"v1"}"#,
     }
 }

@@ -50,7 +50,6 @@ impl Server {
             .args([
                 "--bind-address=127.0.0.1",
                 "--service-cluster-ip-range=10.0.0.0/24",
-                "--disable-admission-plugins=ServiceAccount",
                 "--embedded-controllers=",
                 "--authorization-mode=Node,RBAC",
                 "--allow-privileged=true",

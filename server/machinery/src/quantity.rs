@@ -2,7 +2,7 @@
 
 mod decimal;
 
-use std::{cmp::Ordering, fmt};
+use std::{borrow::Cow, cmp::Ordering, fmt};
 
 use bumpalo::Bump;
 use decimal::Decimal;
@@ -233,7 +233,10 @@ fn kept(text: &str, whole: &str, fraction: &str, exponent: i32, format: Format) 
     let keep = match format {
         Format::BinarySi => whole.parse::<i64>().is_ok_and(|n| n & 7 != 0),
         _ => {
-            let shifted = format!("{whole}{fraction}");
+            let shifted = match fraction {
+                "" => Cow::Borrowed(whole),
+                fraction => Cow::Owned([whole, fraction].concat()),
+            };
             (exponent - fraction.len() as i32) % 3 == 0
                 && !shifted.ends_with("000")
                 && !shifted.starts_with('0')
@@ -288,8 +291,28 @@ impl fmt::Display for Quantity {
     }
 }
 
+/// Whether a text is one of those that nearly all objects have, and in its canonical form: few digits without sign or
+/// point, and a suffix that no larger one could take the place of.
+fn is_plainly_canonical(text: &str) -> bool {
+    /// So few that the amount fits an `i64` with any of the suffixes.
+    const DIGITS_MAX: usize = 6;
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, suffix) = text.split_at(digits);
+    if !(1..=DIGITS_MAX).contains(&digits) || number.starts_with('0') {
+        return false;
+    }
+    match suffix {
+        "" | "m" | "k" | "M" | "G" => !number.ends_with("000"),
+        "Ki" | "Mi" | "Gi" | "Ti" => number.parse::<u32>().is_ok_and(|n| n % 1024 != 0),
+        _ => false,
+    }
+}
+
 /// The canonical text of a quantity.
 pub fn canonical<'a>(arena: &'a Bump, text: &'a str) -> Result<&'a str, QuantityError> {
+    if is_plainly_canonical(text) {
+        return Ok(text);
+    }
     let quantity = Quantity::parse(text)?;
     match &quantity.text {
         Some(_) => Ok(text),

@@ -9,6 +9,8 @@ mod tests;
 
 pub use builtin::Malformed;
 
+use crate::value::Map;
+
 /// Index of a struct type in [`Schema::structs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StructId(pub u16);
@@ -148,6 +150,11 @@ pub struct Struct {
     pub granular: bool,
     /// `x-kubernetes-unions`, as JSON; empty where none.
     pub unions: &'static str,
+    /// Names of `fields`, close together: a walk over an object's entries looks at nothing else of the fields that the
+    /// object does not have. Made at load.
+    pub names: Vec<&'static str>,
+    /// Indices of the `fields` that are encoded even where they were never set. Made at load.
+    pub always: Vec<u16>,
     /// Indices of `fields`, sorted by name (look-up), made at load.
     pub by_name: Vec<u16>,
     /// Indices of the `fields` that protobuf has, sorted by (`proto_path`, `proto`) as bytes on the wire stand: the
@@ -158,16 +165,62 @@ pub struct Struct {
 impl Field {
     /// Whether a key is this field's name. Trees that were decoded by the Schema have its own text as key.
     pub fn is_named(&self, key: &str) -> bool {
-        std::ptr::eq(self.name, key) || self.name == key
+        std::ptr::eq(self.name, key) || same_text(self.name, key)
     }
+}
+
+/// Where the entries of a map stand among the fields of a struct.
+pub(crate) struct Positions {
+    indices: [u16; Positions::MAX],
+    len: usize,
+}
+
+impl Positions {
+    /// Entries of a map that is looked at this way; hardly a struct has as many fields.
+    const MAX: usize = 48;
+
+    /// Of a map that has nothing but fields of a struct, in their order, as decoding leaves it.
+    pub(crate) fn of(of: &Struct, map: &Map<'_>) -> Option<Positions> {
+        if map.len() > Positions::MAX {
+            return None;
+        }
+        let mut positions = Positions { indices: [0; Positions::MAX], len: map.len() };
+        let mut next = 0;
+        for ((key, _), slot) in map.iter().zip(&mut positions.indices) {
+            let index = of.index_from(key, next)?;
+            *slot = index as u16;
+            next = index + 1;
+        }
+        Some(positions)
+    }
+
+    /// The indices of the fields, one an entry.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.indices[..self.len].iter().map(|index| usize::from(*index))
+    }
+}
+
+/// Whether two names are the same. Most that are not differ in their length or first byte, which costs no call.
+pub(crate) fn same_text(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.as_bytes().first() == b.as_bytes().first() && a == b
 }
 
 impl Struct {
     /// The field of a JSON name, with its index.
     pub fn field(&self, name: &str) -> Option<(usize, &Field)> {
-        let at = self.by_name.binary_search_by(|&i| self.fields[i as usize].name.cmp(name)).ok()?;
+        let at = self.by_name.binary_search_by(|&i| self.names[i as usize].cmp(name)).ok()?;
         let index = self.by_name[at] as usize;
         Some((index, &self.fields[index]))
+    }
+
+    /// The index of a key's field, where that is field `next` or a later one. Keys that come in field order are all
+    /// found by going on behind the last one.
+    pub(crate) fn index_from(&self, key: &str, next: usize) -> Option<usize> {
+        let rest = self.names.get(next..)?;
+        // Trees that were decoded by the Schema have its own text as key.
+        let ahead = rest.iter().position(|name| std::ptr::eq(*name, key));
+        let ahead = ahead.or_else(|| rest.iter().position(|name| same_text(name, key)));
+        ahead.map(|ahead| next + ahead)
     }
 }
 

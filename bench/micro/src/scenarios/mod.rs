@@ -19,6 +19,12 @@ pub const ALL: &[Scenario] = &[
     ),
     scenario("get_http2", "the same as client-go asks it on a warm connection", 400, reads::get_http2),
     scenario("get_http2_protobuf", "the same in protobuf, converted before", 400, reads::get_http2_protobuf),
+    scenario(
+        "get_http2_service_account",
+        "the GET of a pod that shows its service account's token, verified before",
+        400,
+        reads::get_http2_service_account,
+    ),
     scenario("list_json", "LIST of 1,000 pods of 4 KiB in JSON", 10, reads::list_json),
     scenario(
         "list_protobuf",
@@ -36,12 +42,24 @@ pub const ALL: &[Scenario] = &[
         writes::create_config_map,
     ),
     scenario("create_pod", "POST of a pod of 4 KiB in JSON", 50, writes::create_pod),
+    scenario(
+        "create_pod_admitted",
+        "POST of a pod as a ReplicaSet makes it, through the admission plugins that are on by default",
+        50,
+        writes::create_pod_admitted,
+    ),
     scenario("create_pod_protobuf", "POST of the same pod in protobuf", 50, writes::create_pod_protobuf),
     scenario(
         "update_config_map",
         "PUT of a ConfigMap of 1 KiB with one value changed",
         100,
         writes::update_config_map,
+    ),
+    scenario(
+        "update_pod_status",
+        "PUT of the status of a pod of 5 KiB, one value changed",
+        50,
+        writes::update_pod_status,
     ),
     scenario(
         "merge_patch_config_map",

@@ -5,6 +5,7 @@ use crate::{
     client::Client,
     requests::{Ask, PROTOBUF},
     server::Server,
+    tokens::Key,
 };
 
 const CONFIG_MAP: &str = "/api/v1/namespaces/default/configmaps/settings";
@@ -31,6 +32,14 @@ pub(super) fn get_http2_protobuf(_: Scale) -> Run {
     let server = Server::new();
     server.with_config_map();
     repeat(Client::http2(&server), &Ask { accept: PROTOBUF, ..Ask::get(CONFIG_MAP) }, "k8s\0")
+}
+
+pub(super) fn get_http2_service_account(_: Scale) -> Run {
+    let key = Key::new();
+    let server = Server::with_tokens(&key);
+    server.with_config_map();
+    let token = key.sign(&server.with_service_account("web"), &server.with_pod());
+    repeat(Client::http2(&server), &Ask { token: &token, ..Ask::get(CONFIG_MAP) }, "\"kind\":\"ConfigMap\"")
 }
 
 /// A list of pods, `accept` and `query` as they are.

@@ -13,6 +13,7 @@ use crate::{
     objects,
     requests::Ask,
     server::Server,
+    store,
 };
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -40,6 +41,12 @@ pub(super) fn create_pod(_: Scale) -> Run {
     write(&Server::new(), &Ask::send("POST", PODS, body.as_bytes()), "\"resourceVersion\"")
 }
 
+pub(super) fn create_pod_admitted(_: Scale) -> Run {
+    let body = objects::new_pod(&format!("web-{NUMBER}"));
+    let ask = Ask::send("POST", PODS, body.as_bytes());
+    write(&Server::with_admission(), &ask, "\"serviceAccountToken\"")
+}
+
 pub(super) fn create_pod_protobuf(_: Scale) -> Run {
     let text = objects::pod(&format!("web-{NUMBER}"));
     let (schema, arena) = (Schema::builtin(), Bump::new());
@@ -64,6 +71,18 @@ fn change(method: &str, content_type: &str, target: &str, body: &str) -> Run {
 pub(super) fn update_config_map(_: Scale) -> Run {
     let body = objects::config_map("settings").replace("0.0.0.0:8080", NUMBER);
     change("PUT", "application/json", CONFIG_MAP, &body)
+}
+
+pub(super) fn update_pod_status(_: Scale) -> Run {
+    let server = Server::new();
+    let pod = server.with_pod();
+    let status = objects::pod_status(NUMBER);
+    // As a kubelet sends it: the whole pod with another status. No version, so that each one is taken.
+    let text = store::without_version(&pod);
+    let body = text.rsplit_once(r#","status":{"#).map(|(pod, _)| format!("{{{pod},{status}}}"));
+    let body = body.expect("a pod's status is its last member");
+    let ask = Ask::send("PUT", "/api/v1/namespaces/default/pods/web-00000/status", body.as_bytes());
+    write(&server, &ask, "\"resourceVersion\"")
 }
 
 pub(super) fn merge_patch_config_map(_: Scale) -> Run {

@@ -18,8 +18,10 @@ pub(crate) use sequence::{
 pub enum Kind {
     /// `v1` ConfigMap: a value that changes, and one that fills it up.
     Configmaps,
-    /// `v1` Pod, as a ReplicaSet makes them, on one of 100 nodes.
+    /// `v1` Pod as clusters have them, on one of 100 nodes and without a token.
     Pods,
+    /// `v1` Pod as a ReplicaSet posts it: on no node yet, its account and all that goes with it left to admission.
+    NewPods,
     /// `apps/v1` Deployment.
     Deployments,
     /// `coordination.k8s.io/v1` Lease, as a kubelet keeps it.
@@ -31,7 +33,7 @@ impl Kind {
     pub(crate) fn resource(self) -> &'static str {
         match self {
             Kind::Configmaps => "configmaps",
-            Kind::Pods => "pods",
+            Kind::Pods | Kind::NewPods => "pods",
             Kind::Deployments => "deployments",
             Kind::Leases => "leases",
         }
@@ -40,7 +42,7 @@ impl Kind {
     /// The path of the group and version.
     pub(crate) fn root(self) -> &'static str {
         match self {
-            Kind::Configmaps | Kind::Pods => "/api/v1",
+            Kind::Configmaps | Kind::Pods | Kind::NewPods => "/api/v1",
             Kind::Deployments => "/apis/apps/v1",
             Kind::Leases => "/apis/coordination.k8s.io/v1",
         }
@@ -48,7 +50,12 @@ impl Kind {
 
     /// Whether it has a status of its own.
     pub(crate) fn has_status(self) -> bool {
-        matches!(self, Kind::Pods | Kind::Deployments)
+        matches!(self, Kind::Deployments) || self.is_pods()
+    }
+
+    /// Whether its objects are pods.
+    pub(crate) fn is_pods(self) -> bool {
+        matches!(self, Kind::Pods | Kind::NewPods)
     }
 
     /// A merge patch of one value, which [`set_sequence`] changes.
@@ -74,7 +81,7 @@ impl Kind {
     /// A merge patch of the status, so that there is one to be updated.
     pub(crate) fn status_patch(self) -> Option<Vec<u8>> {
         match self {
-            Kind::Pods => Some(pod::status_patch()),
+            Kind::Pods | Kind::NewPods => Some(pod::status_patch()),
             Kind::Deployments => Some(simple::deployment_status_patch()),
             Kind::Configmaps | Kind::Leases => None,
         }
@@ -156,7 +163,8 @@ impl Generator {
             Kind::Configmaps => simple::config_map(&name, &namespace, &self.padding),
             Kind::Deployments => simple::deployment(&name, &namespace, &self.padding),
             Kind::Leases => lease::lease(&name, &namespace),
-            Kind::Pods => pod::pod(&name, &namespace, number, &self.padding),
+            Kind::Pods => pod::pod(&name, &namespace, number, &self.padding, true),
+            Kind::NewPods => pod::pod(&name, &namespace, number, &self.padding, false),
         };
         text.into_bytes()
     }
@@ -184,6 +192,7 @@ mod tests {
         for (kind, name, sizes) in [
             (Kind::Configmaps, "ConfigMap", [512, 1024, 65_536]),
             (Kind::Pods, "Pod", [3072, 4096, 16_384]),
+            (Kind::NewPods, "Pod", [3072, 4096, 16_384]),
             (Kind::Deployments, "Deployment", [2048, 4096, 8192]),
         ] {
             for bytes in sizes {
@@ -231,8 +240,19 @@ mod tests {
     }
 
     #[test]
+    fn new_pods_leave_to_admission_what_is_its_matter() {
+        let generator = Generator::new(Kind::NewPods, 4096, "bench", 1, "bench-").unwrap();
+        let pod: Value = serde_json::from_slice(&generator.object(0)).unwrap();
+        assert_eq!(pod.pointer("/metadata/ownerReferences/0/kind"), Some(&Value::from("ReplicaSet")));
+        for field in ["nodeName", "serviceAccountName", "automountServiceAccountToken", "tolerations"] {
+            assert!(pod["spec"].get(field).is_none(), "{field}");
+        }
+        assert_eq!(generator.collection(0), "/api/v1/namespaces/bench-0/pods");
+    }
+
+    #[test]
     fn patches_are_json_with_a_value_that_changes() {
-        for kind in [Kind::Configmaps, Kind::Pods, Kind::Deployments, Kind::Leases] {
+        for kind in [Kind::Configmaps, Kind::Pods, Kind::NewPods, Kind::Deployments, Kind::Leases] {
             for patch in
                 [Some(kind.merge_patch()), Some(kind.json_patch()), kind.status_patch()].into_iter().flatten()
             {

@@ -8,16 +8,45 @@ const NODES: u64 = 100;
 const APPS: [&str; 8] = ["cart", "shop", "user", "mail", "auth", "data", "page", "feed"];
 const TIERS: [&str; 3] = ["front", "cache", "store"];
 
-/// A pod of two containers, bound to a node; the padding is the value of a variable.
-pub(super) fn pod(name: &str, namespace: &str, number: u64, padding: &str) -> String {
+/// Whose pods they are.
+const OWNER: &str = concat!(
+    r#","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-7d4b8c9f6d","#,
+    r#""uid":"0b8c3c1e-6f0a-4b6e-9d1f-2f6b3c7f5a11","controller":true,"blockOwnerDeletion":true}]"#
+);
+
+/// A pod of two containers; the padding is the value of a variable. `bound`: it is on a node, without a token, and has
+/// what admission would fill in. Else it is as a ReplicaSet posts it.
+pub(super) fn pod(name: &str, namespace: &str, number: u64, padding: &str, bound: bool) -> String {
+    let (owner, place, tolerations) = if bound {
+        let place = format!(
+            concat!(
+                r#""nodeName":"node-{:03}","serviceAccountName":"default","#,
+                r#""automountServiceAccountToken":false,"#
+            ),
+            number % NODES
+        );
+        let toleration = |taint: &str| {
+            format!(
+                concat!(
+                    r#"{{"key":"node.kubernetes.io/{}","operator":"Exists","effect":"NoExecute","#,
+                    r#""tolerationSeconds":300}}"#
+                ),
+                taint
+            )
+        };
+        let tolerations =
+            format!(r#","tolerations":[{},{}]"#, toleration("not-ready"), toleration("unreachable"));
+        ("", place, tolerations)
+    } else {
+        (OWNER, String::new(), String::new())
+    };
     let of = |values: &[&'static str], number: u64| values[(number % values.len() as u64) as usize];
     format!(
         concat!(
             r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","namespace":"{namespace}","#,
             r#""labels":{{"app":"{app}","tier":"{tier}","pod-template-hash":"7d4b8c9f6d"}},"#,
-            r#""annotations":{{"{annotation}":"{sequence}","prometheus.io/scrape":"true","prometheus.io/port":"8080"}}}},"#,
-            r#""spec":{{"nodeName":"node-{node:03}","restartPolicy":"Always","serviceAccountName":"default","#,
-            r#""automountServiceAccountToken":false,"terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","#,
+            r#""annotations":{{"{annotation}":"{sequence}","prometheus.io/scrape":"true","prometheus.io/port":"8080"}}{owner}}},"#,
+            r#""spec":{{{place}"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","#,
             r#""schedulerName":"default-scheduler","securityContext":{{"runAsNonRoot":true,"runAsUser":1000}},"#,
             r#""containers":[{{"name":"main","image":"registry.example.com/{app}/{tier}:v1.2.3","#,
             r#""imagePullPolicy":"IfNotPresent","args":["--listen=:8080","--log-level=info"],"#,
@@ -34,10 +63,7 @@ pub(super) fn pod(name: &str, namespace: &str, number: u64, padding: &str) -> St
             r#""resources":{{"requests":{{"cpu":"10m","memory":"32Mi"}}}},"#,
             r#""volumeMounts":[{{"name":"scratch","mountPath":"/scratch"}}]}}],"#,
             r#""volumes":[{{"name":"config","configMap":{{"name":"{app}-config","defaultMode":420}}}},"#,
-            r#"{{"name":"scratch","emptyDir":{{}}}}],"#,
-            r#""tolerations":[{{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","#,
-            r#""tolerationSeconds":300}},{{"key":"node.kubernetes.io/unreachable","operator":"Exists","#,
-            r#""effect":"NoExecute","tolerationSeconds":300}}]}}}}"#
+            r#"{{"name":"scratch","emptyDir":{{}}}}]{tolerations}}}}}"#
         ),
         name = name,
         namespace = namespace,
@@ -45,7 +71,9 @@ pub(super) fn pod(name: &str, namespace: &str, number: u64, padding: &str) -> St
         tier = of(&TIERS, number / 8),
         annotation = ANNOTATION,
         sequence = sequence::first(),
-        node = number % NODES,
+        owner = owner,
+        place = place,
+        tolerations = tolerations,
         padding = padding
     )
 }

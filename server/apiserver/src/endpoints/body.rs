@@ -137,6 +137,10 @@ impl Target {
         mode: Mode,
         found: Option<StrictError>,
     ) -> Result<(TypeMeta, Decoded<'a>), Status> {
+        if let Some(mut good) = self.decode_expected(arena, json, mode) {
+            good.1.strict_errors.extend(found);
+            return Ok(good);
+        }
         let meta = json::interpret(json).map_err(|e| self.unrecognized(&e.to_string(), original))?;
         let meta = self.defaulted(meta);
         let ty = self.check_kind(&meta)?;
@@ -144,6 +148,23 @@ impl Target {
             .map_err(|e| self.cannot_handle(&meta, &e.to_string()))?;
         decoded.strict_errors.splice(0..0, found);
         Ok((meta, decoded))
+    }
+
+    /// Decodes a body that is what its URL says, and says so itself, in one pass. `None` where anything is wrong with it
+    /// or may be: whoever reads `kind` and `apiVersion` first knows what to say. A member that the first reading takes
+    /// for one of them and the second does not (`KIND`, or one of two) is a strict error.
+    fn decode_expected<'a>(
+        &self,
+        arena: &'a Bump,
+        json: &'a [u8],
+        mode: Mode,
+    ) -> Option<(TypeMeta, Decoded<'a>)> {
+        let ty = self.ty.filter(|_| mode == Mode::Strict)?;
+        let decoded = json::decode_typed(arena, self.schema, ty, json, mode).ok()?;
+        let says = |field: &str, expect: &str| decoded.value.str_at(&[field]) == Some(expect);
+        let meta = TypeMeta { api_version: self.api_version(), kind: self.kind.to_owned() };
+        let fits = says("kind", self.kind) && says("apiVersion", &meta.api_version);
+        (fits && decoded.strict_errors.is_empty()).then_some((meta, decoded))
     }
 
     fn decode_protobuf<'a>(&self, arena: &'a Bump, bytes: &[u8]) -> Result<(TypeMeta, Decoded<'a>), Status> {

@@ -1,6 +1,6 @@
 //! POST: create an object.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, mem::ManuallyDrop, sync::Arc};
 
 use bytes::Bytes;
 use ringbolt_machinery::{status::Status, validation, value::Value};
@@ -100,7 +100,8 @@ impl Create {
         while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
             warnings.clear();
             let prepared = self.core.with_arena(|arena| {
-                let mut object = self.body.decode(&self.store, arena)?;
+                // All of it lies in the arena, which forgets it at once: taking it apart would be a walk for nothing.
+                let mut object = ManuallyDrop::new(self.body.decode(&self.store, arena)?);
                 warnings.append(&mut self.body.warnings.borrow_mut());
                 owner_references::deduplicate(arena, &mut object, false, warnings);
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;

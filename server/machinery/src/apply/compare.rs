@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     schema::{Element, Schema, StructId},
-    value::Value,
+    value::{Map, Value},
 };
 
 /// How two objects differ.
@@ -94,6 +94,15 @@ impl<'v> Level<'v> {
         }
     }
 
+    /// Makes room for all members of a value that only one side has: there each is a node.
+    fn expect(&mut self, old: usize, new: usize) {
+        match (old, new) {
+            (0, new) => self.added.reserve_exact(new),
+            (old, 0) => self.removed.reserve_exact(old),
+            _ => {}
+        }
+    }
+
     fn push(&mut self, element: PathElement<'v>, diff: Diff<'v>) {
         fn add<'v>(nodes: &mut ArenaVec<'v, Node<'v>>, element: PathElement<'v>, part: Part<'v>) {
             if part.itself || !part.below.is_empty() {
@@ -128,6 +137,7 @@ impl<'v> Walker<'v> {
                 if a.is_none() && b.is_none() {
                     return self.leaf(old, new);
                 }
+                level.expect(a.map_or(0, Map::len), b.map_or(0, Map::len));
                 zip_struct(self.schema.get(id), a, b, &mut |field, old, new| {
                     // Only object metadata has a field of this name.
                     if field.name != "managedFields" {
@@ -188,6 +198,7 @@ impl<'v> Walker<'v> {
         level: &mut Level<'v>,
     ) -> bool {
         let (a, b) = (filled_map(old), filled_map(new));
+        level.expect(a.map_or(0, Map::len), b.map_or(0, Map::len));
         zip_map(a, b, &mut |key, old, new| {
             level.push(PathElement::FieldName(key), self.value(shape, old, new));
         });
@@ -213,6 +224,7 @@ impl<'v> Walker<'v> {
         }
         // Positions below this one are of the old list.
         let old_len = old.len();
+        level.expect(old_len, new.len());
         let index = Index::new(both.iter().map(|(element, _)| *element));
         for group in index.groups() {
             let at = group[0].0;

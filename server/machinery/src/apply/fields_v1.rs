@@ -9,7 +9,10 @@ use super::{
     set::{FieldSet, Node},
 };
 use crate::{
-    json::{decode_untyped, encode_untyped, quote, reader::Reader},
+    json::{
+        decode_untyped, encode_untyped, quote,
+        reader::{Reader, plain_end},
+    },
     limits::TREE_DEPTH_MAX,
     value::Value,
 };
@@ -183,6 +186,10 @@ fn write_element(element: &PathElement<'_>, scratch: &mut Vec<u8>, out: &mut Vec
 /// Writes the content of a JSON string; what HTML would read is left for the encoder of the whole object.
 fn write_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
+    // Names of fields have nothing to escape.
+    if plain_end(text, 0) == text.len() {
+        return out.extend_from_slice(text);
+    }
     while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
         out.extend_from_slice(&rest[..at]);
         match rest[at] {

@@ -4,7 +4,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use crate::{
     json::zero,
-    schema::{Composite, Field, Schema, StructId, Type},
+    schema::{Composite, Field, Schema, Struct, StructId, Type},
     value::{Map, Value},
 };
 
@@ -47,19 +47,7 @@ fn holds_structs(schema: &Schema, ty: Type) -> bool {
 
 fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>) {
     let of = schema.get(id);
-    // Mostly nothing is to be done: the entries are in order, and none is missing or too much.
-    let mut at = 0;
-    let mut fits = true;
-    for field in &of.fields {
-        match map.entry_at(at) {
-            Some((key, value)) if field.is_named(key) => {
-                fits &= !left_out(schema, field, value);
-                at += 1;
-            }
-            _ => fits &= zero::left_out_unset(field),
-        }
-    }
-    if !fits || at != map.len() {
+    if !fits(schema, of, map) {
         let mut old = std::mem::replace(map, Map::new_in(arena));
         let mut entries = ArenaVec::with_capacity_in(old.len() + 2, arena);
         for field in &of.fields {
@@ -75,11 +63,28 @@ fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>
         *map = Map::from_entries(entries);
     }
     // Every entry is a field now, in order.
-    let mut fields = of.fields.iter();
+    let mut next = 0;
     for (name, slot) in map.iter_mut() {
-        let field = fields.find(|field| field.is_named(name));
-        if let (Some(field), Value::Map(_) | Value::List(_)) = (field, &*slot) {
-            value(arena, schema, field.ty, slot);
+        if let Value::Map(_) | Value::List(_) = slot
+            && let Some(index) = of.index_from(name, next)
+        {
+            next = index + 1;
+            value(arena, schema, of.fields[index].ty, slot);
         }
     }
+}
+
+/// Whether nothing is to be done, as mostly: the entries are in order, and none is missing or too much.
+fn fits(schema: &Schema, of: &Struct, map: &Map<'_>) -> bool {
+    let mut always = of.always.iter().map(|index| usize::from(*index)).peekable();
+    let mut next = 0;
+    for (key, value) in map.iter() {
+        let Some(index) = of.index_from(key, next) else { return false };
+        next = index + 1;
+        if always.peek().is_some_and(|always| *always < index) || left_out(schema, &of.fields[index], value) {
+            return false;
+        }
+        always.next_if_eq(&index);
+    }
+    always.next().is_none()
 }

@@ -3,43 +3,9 @@
 use std::cmp::Ordering;
 
 use crate::{
-    schema::{Field, Struct},
+    schema::{Field, Positions, Struct},
     value::{Map, Value},
 };
-
-/// Finds the fields of a map while the fields of its struct are gone through in order.
-struct Cursor<'v> {
-    map: Option<&'v Map<'v>>,
-    next: usize,
-    /// The entries stand in field order, as decoding leaves them: what is not next is not there.
-    ordered: bool,
-}
-
-impl<'v> Cursor<'v> {
-    fn new(of: &Struct, map: Option<&'v Map<'v>>) -> Self {
-        let mut next = 0;
-        if let Some(map) = map {
-            for field in &of.fields {
-                next += usize::from(map.entry_at(next).is_some_and(|(key, _)| field.is_named(key)));
-            }
-        }
-        Cursor { map, next: 0, ordered: map.is_none_or(|map| map.len() == next) }
-    }
-
-    fn take(&mut self, field: &Field) -> Option<&'v Value<'v>> {
-        let map = self.map?;
-        if !self.ordered {
-            return map.get(field.name);
-        }
-        match map.entry_at(self.next) {
-            Some((key, value)) if field.is_named(key) => {
-                self.next += 1;
-                Some(value)
-            }
-            _ => None,
-        }
-    }
-}
 
 /// Calls `see` for every field that one of two structs has.
 pub(crate) fn zip_struct<'v>(
@@ -48,12 +14,37 @@ pub(crate) fn zip_struct<'v>(
     b: Option<&'v Map<'v>>,
     see: &mut dyn FnMut(&'v Field, Option<&'v Value<'v>>, Option<&'v Value<'v>>),
 ) {
-    let (mut a, mut b) = (Cursor::new(of, a), Cursor::new(of, b));
-    for field in &of.fields {
-        let (a, b) = (a.take(field), b.take(field));
-        if a.is_some() || b.is_some() {
-            see(field, a, b);
+    let positions = |map: Option<&Map<'_>>| match map {
+        None => Some(None),
+        Some(map) => Positions::of(of, map).map(Some),
+    };
+    let (Some(of_a), Some(of_b)) = (positions(a), positions(b)) else {
+        for field in &of.fields {
+            let of_map = |map: Option<&'v Map<'v>>| map.and_then(|map| map.get(field.name));
+            let (a, b) = (of_map(a), of_map(b));
+            if a.is_some() || b.is_some() {
+                see(field, a, b);
+            }
         }
+        return;
+    };
+    fn entries<'p, 'v: 'p>(
+        positions: &'p Option<Positions>,
+        map: Option<&'v Map<'v>>,
+    ) -> impl Iterator<Item = (usize, &'v Value<'v>)> + 'p {
+        let positions = positions.iter().flat_map(Positions::iter);
+        positions.zip(map.into_iter().flat_map(Map::iter).map(|(_, value)| value))
+    }
+    let (mut a, mut b) = (entries(&of_a, a).peekable(), entries(&of_b, b).peekable());
+    loop {
+        let index = match (a.peek(), b.peek()) {
+            (Some((a, _)), Some((b, _))) => *a.min(b),
+            (Some((one, _)), None) | (None, Some((one, _))) => *one,
+            (None, None) => return,
+        };
+        let a = a.next_if(|(at, _)| *at == index).map(|(_, value)| value);
+        let b = b.next_if(|(at, _)| *at == index).map(|(_, value)| value);
+        see(&of.fields[index], a, b);
     }
 }
 

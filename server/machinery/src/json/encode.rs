@@ -6,7 +6,7 @@ use super::{
     zero,
 };
 use crate::{
-    schema::{Composite, Element, Field, Schema, Struct, StructId, Type},
+    schema::{Composite, Element, Field, Positions, Schema, Struct, StructId, Type},
     value::{Map, Value},
 };
 
@@ -42,10 +42,8 @@ pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u
 }
 
 fn write_name(out: &mut Vec<u8>, name: &str, first: &mut bool) {
-    if !std::mem::take(first) {
-        out.push(b',');
-    }
-    out.push(b'"');
+    out.reserve(name.len() + 4);
+    out.extend_from_slice(if std::mem::take(first) { &b"\""[..] } else { b",\"" });
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
 }
@@ -57,11 +55,26 @@ pub(crate) fn for_each_field<'v, 'a>(
     map: Option<&'v Map<'a>>,
     emit: &mut dyn FnMut(&Field, Option<&'v Value<'a>>),
 ) {
-    for_each_value(of, map, &mut |field, value| match value {
-        Some(value) if zero::left_out(schema, field, value) => {}
-        None if zero::left_out_unset(field) => {}
-        value => emit(field, value),
-    });
+    let Some((map, positions)) = map.and_then(|map| Some((map, Positions::of(of, map)?))) else {
+        return for_each_value(of, map, &mut |field, value| match value {
+            Some(value) if zero::left_out(schema, field, value) => {}
+            None if zero::left_out_unset(field) => {}
+            value => emit(field, value),
+        });
+    };
+    // Only what is there and what is always encoded: most structs have many fields, and most objects few of them.
+    let mut always = of.always.iter().map(|index| usize::from(*index)).peekable();
+    for ((_, value), index) in map.iter().zip(positions.iter()) {
+        while let Some(before) = always.next_if(|always| *always < index) {
+            emit(&of.fields[before], None);
+        }
+        always.next_if_eq(&index);
+        let field = &of.fields[index];
+        if !zero::left_out(schema, field, value) {
+            emit(field, Some(value));
+        }
+    }
+    always.for_each(|index| emit(&of.fields[index], None));
 }
 
 /// Calls `emit` for every field in order, with its value where the map has one.

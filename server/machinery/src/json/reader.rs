@@ -345,18 +345,30 @@ impl<'a> Reader<'a> {
 }
 
 /// Where the bytes end, from `at` on, that stand for themselves in a string.
-fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    let plain = |byte: u8| (byte >= 0x20) & (byte != b'"') & (byte != b'\\');
-    // A block at a time without a branch within it (nor within `plain`), which compiles to a few vector instructions.
-    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
-        && block.iter().fold(true, |all, byte| all & plain(*byte))
-    {
+pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    // Most strings are short, so eight bytes at a time, as one number.
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let marks = not_plain(u64::from_le_bytes(*block));
+        if marks != 0 {
+            return at + marks.trailing_zeros() as usize / 8;
+        }
         at += block.len();
     }
-    while bytes.get(at).is_some_and(|byte| plain(*byte)) {
+    while bytes.get(at).is_some_and(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\')) {
         at += 1;
     }
     at
+}
+
+/// The top bit of each byte that does not stand for itself in a string. Only the lowest mark is to be believed: it may
+/// be carried on to bytes above.
+fn not_plain(block: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const TOPS: u64 = ONES << 7;
+    // A byte below `least` borrows from its top bit, which bytes of more than ASCII have set from the start.
+    let below = |block: u64, least: u8| block.wrapping_sub(ONES * u64::from(least)) & !block & TOPS;
+    let is = |byte: u8| below(block ^ (ONES * u64::from(byte)), 1);
+    below(block, 0x20) | is(b'"') | is(b'\\')
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

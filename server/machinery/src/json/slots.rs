@@ -8,68 +8,121 @@ use crate::{
     value::{Map, Value},
 };
 
-#[derive(Default)]
+/// A field that was given.
 struct Slot<'a> {
+    slot: usize,
     value: Option<Value<'a>>,
     seen: bool,
 }
 
-/// Fields of all structs that are open, innermost last.
+/// A struct that is open.
+struct Open {
+    /// The number of its first field.
+    base: usize,
+    /// Where its fields begin among those that were given.
+    start: usize,
+    /// Whether they came in field order so far.
+    in_order: bool,
+}
+
+/// Fields of all structs that are open, innermost last. Each struct has a number for each of its fields, but only those
+/// that were given take room: of a pod's forty, few are.
 #[derive(Default)]
 pub(crate) struct Slots<'a> {
     slots: Vec<Slot<'a>>,
+    open: Vec<Open>,
+    /// The first number that no open struct has.
+    free: usize,
 }
 
 impl<'a> Slots<'a> {
     /// Opens a struct, with what an earlier value of it left; answers its base.
     pub(crate) fn open(&mut self, of: &Struct, previous: Option<Value<'a>>) -> usize {
-        let base = self.slots.len();
-        self.slots.resize_with(base + of.fields.len(), Slot::default);
+        let base = self.free;
+        self.free += of.fields.len();
+        self.open.push(Open { base, start: self.slots.len(), in_order: true });
         if let Some(Value::Map(map)) = previous {
             for (name, value) in map.into_entries() {
                 if let Some((index, _)) = of.field(name) {
-                    self.slots[base + index].value = Some(value);
+                    self.set(base + index, Some(value));
                 }
             }
         }
         base
     }
 
+    /// The place of a field of the innermost struct.
+    fn slot(&mut self, slot: usize) -> &mut Slot<'a> {
+        let Some(open) = self.open.last_mut() else { unreachable!("fields are given to open structs") };
+        // The one that was given last is mostly asked for, or one behind it.
+        let last = self.slots[open.start..].last().map(|given| given.slot);
+        let at = match last {
+            Some(last) if last == slot => Some(self.slots.len() - 1),
+            Some(last) if !(open.in_order && last < slot) => {
+                let given = &self.slots[open.start..];
+                given.iter().position(|given| given.slot == slot).map(|at| open.start + at)
+            }
+            _ => None,
+        };
+        let at = at.unwrap_or_else(|| {
+            open.in_order &= last.is_none_or(|last| last < slot);
+            self.slots.push(Slot { slot, value: None, seen: false });
+            self.slots.len() - 1
+        });
+        &mut self.slots[at]
+    }
+
     /// Notes that a field was given; answers whether it was before.
     pub(crate) fn see(&mut self, slot: usize) -> bool {
-        std::mem::replace(&mut self.slots[slot].seen, true)
+        std::mem::replace(&mut self.slot(slot).seen, true)
     }
 
     pub(crate) fn take(&mut self, slot: usize) -> Option<Value<'a>> {
-        self.slots[slot].value.take()
+        self.slot(slot).value.take()
     }
 
     pub(crate) fn set(&mut self, slot: usize, value: Option<Value<'a>>) {
-        self.slots[slot].value = value;
+        self.slot(slot).value = value;
     }
 
     pub(crate) fn get_mut(&mut self, slot: usize) -> &mut Option<Value<'a>> {
-        &mut self.slots[slot].value
+        &mut self.slot(slot).value
     }
 
     /// Closes the innermost struct into a map in field order, as encoding the Go struct would write it.
     pub(crate) fn close(&mut self, arena: &'a Bump, schema: &Schema, of: &Struct, base: usize) -> Map<'a> {
-        let set = self.slots[base..].iter().filter(|slot| slot.value.is_some()).count();
-        let mut entries = ArenaVec::with_capacity_in(set + 2, arena);
-        for (field, slot) in of.fields.iter().zip(self.slots.drain(base..)) {
+        let Some(Open { base: opened, start, in_order }) = self.open.pop() else {
+            unreachable!("a struct is closed that was opened")
+        };
+        debug_assert_eq!(opened, base, "the innermost struct is closed first");
+        self.free = base;
+        let given = &mut self.slots[start..];
+        if !in_order {
+            given.sort_unstable_by_key(|slot| slot.slot);
+        }
+        let mut entries = ArenaVec::with_capacity_in(given.len() + of.always.len().min(2) + 2, arena);
+        let unset = |index: usize| {
+            let field = &of.fields[index];
+            zero::unset(arena, schema, field).map(|value| (field.name, value))
+        };
+        let mut always = of.always.iter().map(|index| usize::from(*index)).peekable();
+        for slot in self.slots.drain(start..) {
+            let index = slot.slot - base;
+            while let Some(before) = always.next_if(|next| *next < index) {
+                entries.extend(unset(before));
+            }
+            always.next_if_eq(&index);
+            let field = &of.fields[index];
             match slot.value {
                 Some(value) => {
                     if !zero::left_out(schema, field, &value) || means_something_empty(of, field, &value) {
                         entries.push((field.name, value));
                     }
                 }
-                None => {
-                    if let Some(value) = zero::unset(arena, schema, field) {
-                        entries.push((field.name, value));
-                    }
-                }
+                None => entries.extend(unset(index)),
             }
         }
+        entries.extend(always.filter_map(unset));
         Map::from_entries(entries)
     }
 }

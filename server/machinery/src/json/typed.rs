@@ -16,7 +16,7 @@ use crate::{
     int_or_string,
     limits::TREE_DEPTH_MAX,
     quantity,
-    schema::{Composite, Element, Schema, Struct, StructId, Type},
+    schema::{Composite, Element, Schema, Struct, StructId, Type, same_text},
     strict::{Collector, Mode, StrictKind},
     time,
     value::Value,
@@ -114,25 +114,48 @@ struct Typed<'a, 's> {
     trusted: bool,
 }
 
-/// The field of a name; `hint` is where in name order it is looked for first, since most senders sort.
-pub(crate) fn find_field(of: &Struct, name: &str, hint: &mut usize) -> Option<usize> {
-    if let Some(&index) = of.by_name.get(*hint)
-        && of.fields[index as usize].name == name
-    {
-        *hint += 1;
-        return Some(index as usize);
-    }
-    let at = of.by_name.binary_search_by(|&i| of.fields[i as usize].name.cmp(name)).ok()?;
-    *hint = at + 1;
-    Some(of.by_name[at] as usize)
+/// Where the next name is looked for first: senders write fields in the order of Go's structs, or sorted.
+#[derive(Default)]
+struct Hint {
+    /// The field behind the last one.
+    declared: usize,
+    /// The same in name order.
+    sorted: usize,
 }
 
-/// The field of a name in a stored object, whose members stand in field order: `next` is the first that may come.
-fn find_next(of: &Struct, name: &str, next: &mut usize) -> Option<usize> {
-    match of.fields.get(*next..)?.iter().position(|field| field.name == name) {
+/// Fields that may be left out between two without the name being searched for.
+const LEFT_OUT_MAX: usize = 8;
+
+/// The field of a name.
+fn find_field(of: &Struct, name: &str, hint: &mut Hint) -> Option<usize> {
+    let index = match of.by_name.get(hint.sorted) {
+        Some(&index) if same_text(of.names[index as usize], name) => {
+            hint.sorted += 1;
+            index as usize
+        }
+        _ => {
+            let rest = of.names.get(hint.declared..).unwrap_or_default();
+            match rest.iter().take(LEFT_OUT_MAX).position(|next| same_text(next, name)) {
+                Some(ahead) => hint.declared + ahead,
+                None => {
+                    let at = of.by_name.binary_search_by(|&i| of.names[i as usize].cmp(name)).ok()?;
+                    hint.sorted = at + 1;
+                    of.by_name[at] as usize
+                }
+            }
+        }
+    };
+    hint.declared = index + 1;
+    Some(index)
+}
+
+/// The field of a name in a stored object, whose members stand in field order.
+fn find_next(of: &Struct, name: &str, hint: &mut Hint) -> Option<usize> {
+    let rest = of.names.get(hint.declared..).unwrap_or_default();
+    match rest.iter().position(|next| same_text(next, name)) {
         Some(ahead) => {
-            let index = *next + ahead;
-            *next = index + 1;
+            let index = hint.declared + ahead;
+            hint.declared = index + 1;
             Some(index)
         }
         // Written before its field moved.
@@ -249,7 +272,7 @@ impl<'a, 's> Typed<'a, 's> {
         let schema = self.schema;
         let of = schema.get(id);
         let base = self.slots.open(of, previous);
-        let mut hint = 0;
+        let mut hint = Hint::default();
         let mut first = true;
         while let Some(name) = self.base.reader.key(self.base.arena, first)? {
             first = false;

@@ -55,6 +55,15 @@ impl Decimal {
     }
 
     pub(super) fn multiply_by_power_of_two(&mut self, power: u32) {
+        // Most amounts fit a machine's number: below 10⁹ · 2³⁰.
+        if self.digits.len() <= 9 && power <= 30 {
+            let number = self.digits.iter().fold(0u64, |n, digit| n * 10 + u64::from(*digit)) << power;
+            self.digits.clear();
+            if number != 0 {
+                self.digits.extend(itoa::Buffer::new().format(number).bytes().map(|byte| byte - b'0'));
+            }
+            return;
+        }
         for _ in 0..power / 10 {
             self.multiply(1024);
         }

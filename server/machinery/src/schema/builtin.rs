@@ -11,6 +11,7 @@ use super::{
     Column, Composite, CompositeId, Element, Field, Group, Kind, ListType, Resource, Schema, Struct,
     StructId, Subresource, Type,
 };
+use crate::json::zero::left_out_unset;
 
 static TABLE: &str = include_str!("../builtin.tbl");
 
@@ -147,6 +148,8 @@ impl Reader {
                     atomic: flags == "a",
                     granular: flags == "g",
                     unions,
+                    names: Vec::new(),
+                    always: Vec::new(),
                     by_name: Vec::new(),
                     by_proto: Vec::new(),
                 });
@@ -325,6 +328,8 @@ impl Reader {
     fn finish(mut self) -> Schema {
         for s in &mut self.schema.structs {
             let fields = &s.fields;
+            s.names = fields.iter().map(|field| field.name).collect();
+            s.always = (0..fields.len() as u16).filter(|&i| !left_out_unset(&fields[i as usize])).collect();
             s.by_name = (0..fields.len() as u16).collect();
             s.by_name.sort_unstable_by_key(|&i| fields[i as usize].name);
             s.by_proto = (0..fields.len() as u16).filter(|&i| fields[i as usize].proto != 0).collect();
