@@ -43,7 +43,8 @@ fn a_small_comparison_of_ringbolt_alone() {
         return;
     }
     let out = tempfile::tempdir().unwrap();
-    let mut cases = vec!["list-pods-json", "update-64", "create-1", "create-pods-64", "delete-64", "watch-10x100-20"];
+    let mut cases =
+        vec!["list-pods-json", "update-64", "create-1", "create-pods-64", "delete-64", "watch-10x100-20"];
     for (program, case) in [("wrk", "get-h1"), ("h2load", "get-h2")] {
         if is_installed(program) {
             cases.push(case);

@@ -150,7 +150,7 @@ impl Target {
         Ok((meta, decoded))
     }
 
-    /// Decodes a body that is what its URL says, and says so itself, in one pass. `None` where anything is wrong with it
+    /// Decodes a body that is what its URL says, or does not say what it is, in one pass. `None` where anything is wrong with it
     /// or may be: whoever reads `kind` and `apiVersion` first knows what to say. A member that the first reading takes
     /// for one of them and the second does not (`KIND`, or one of two) is a strict error.
     fn decode_expected<'a>(
@@ -161,7 +161,8 @@ impl Target {
     ) -> Option<(TypeMeta, Decoded<'a>)> {
         let ty = self.ty.filter(|_| mode == Mode::Strict)?;
         let decoded = json::decode_typed(arena, self.schema, ty, json, mode).ok()?;
-        let says = |field: &str, expect: &str| decoded.value.str_at(&[field]) == Some(expect);
+        let says =
+            |field: &str, expect: &str| decoded.value.str_at(&[field]).is_none_or(|said| said == expect);
         let meta = TypeMeta { api_version: self.api_version(), kind: self.kind.to_owned() };
         let fits = says("kind", self.kind) && says("apiVersion", &meta.api_version);
         (fits && decoded.strict_errors.is_empty()).then_some((meta, decoded))

@@ -64,7 +64,10 @@ pub(crate) fn reconcile<'v>(
             _ => reconcile(arena, schema, below, node.children),
         };
         let member = node.member || children.is_empty() && !node.children.is_empty();
-        changed |= children != node.children;
+        // What nothing is changed in comes back as the memory it was: no need to compare all of it at each step.
+        let is_same = children.is_empty() && node.children.is_empty()
+            || std::ptr::eq(children.nodes(), node.children.nodes());
+        changed |= !is_same;
         nodes.push(Node { member, children, ..*node });
     }
     if changed { FieldSet::from_nodes(nodes) } else { set }

@@ -44,7 +44,9 @@ fn plain_texts_are_canonical() {
     let arena = Bump::new();
     let slowly = |text: &str| Quantity { text: None, ..Quantity::parse(text).unwrap() }.to_string();
     let mut plain = 0;
-    for number in ["1", "7", "8", "100", "250", "999", "1000", "1024", "1500", "2048", "4095", "64000", "123456"] {
+    for number in
+        ["1", "7", "8", "100", "250", "999", "1000", "1024", "1500", "2048", "4095", "64000", "123456"]
+    {
         for suffix in ["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "Ti"] {
             let text = format!("{number}{suffix}");
             assert_eq!(canonical(&arena, arena.alloc_str(&text)).unwrap(), slowly(&text));
