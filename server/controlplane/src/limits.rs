@@ -21,3 +21,7 @@ pub(crate) const ENDPOINTS_MAX: usize = 1000;
 
 /// Addresses of one endpoint: `maxAddresses`.
 pub(crate) const ENDPOINT_ADDRESSES_MAX: usize = 100;
+
+/// Pairs of ports of one pod that are warned of. There are as many pairs as the ports' square, and an answer carries
+/// 4 KiB of warnings, so at most so many of a character each.
+pub(crate) const OVERLAPS_MAX: usize = 4 * 1024;

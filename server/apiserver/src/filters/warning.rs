@@ -1,5 +1,7 @@
 //! `Warning: 299` headers.
 
+use std::collections::HashSet;
+
 use super::{Filter, Handler};
 use crate::{request::Request, response::Outcome};
 
@@ -23,10 +25,17 @@ impl Filter for WarningRecorder {
 /// The values of the `Warning` headers for `texts`: each text once, cut where they become too many.
 pub fn headers(texts: &[String]) -> Vec<String> {
     let mut kept: Vec<&str> = Vec::new();
+    let mut seen = HashSet::new();
+    // Characters of `kept` once each is cut: what comes when there are enough is not sent.
+    let mut enough = 0;
     for text in texts {
         // Control characters have no place in a header; such a warning is not sent.
-        if !text.is_empty() && !text.contains(char::is_control) && !kept.contains(&text.as_str()) {
+        if !text.is_empty() && !text.contains(char::is_control) && seen.insert(text.as_str()) {
             kept.push(text);
+            enough += text.chars().take(ITEM_MAX).count();
+            if enough > TOTAL_MAX {
+                break;
+            }
         }
     }
     let total: usize = kept.iter().map(|text| text.chars().count()).sum();
@@ -83,6 +92,18 @@ mod tests {
         let headers = headers(&texts);
         assert_eq!(headers.len(), TOTAL_MAX / ITEM_MAX);
         assert!(headers.iter().all(|h| h.len() == ITEM_MAX + r#"299 - """#.len()));
+        // However many there are, what is not sent is not looked at twice.
+        let many: Vec<String> = (0..300_000).map(|i| format!("{i}")).collect();
+        assert_eq!(
+            super::headers(&many).len(),
+            (0..)
+                .scan(0, |sum, i: u32| {
+                    let before = *sum;
+                    *sum += i.to_string().len();
+                    (before < TOTAL_MAX).then_some(())
+                })
+                .count()
+        );
         let fits: Vec<String> = texts.into_iter().take(8).collect();
         assert!(super::headers(&fits).iter().all(|h| h.len() > 500));
     }

@@ -37,6 +37,9 @@ pub(super) struct Completion<'c, 'o> {
 const SINGLE: &str = "SingleStack";
 
 /// Whether nodes are asked whether they have endpoints.
+/// Why a port cannot be had that is another's.
+const TAKEN: &str = "provided port is already allocated";
+
 fn needs_health_check(spec: &Map<'_>) -> bool {
     spec.text("type") == "LoadBalancer" && spec.text("externalTrafficPolicy") == "Local"
 }
@@ -304,9 +307,7 @@ impl<'c, 'o> Completion<'c, 'o> {
                 "provided port is not in the valid range. The range of valid ports is {}",
                 account.ports
             ),
-            Some(number) if account.is_taken(Good::Port(number), &self.key) => {
-                "provided port is already allocated".to_owned()
-            }
+            Some(number) if account.is_taken(Good::Port(number), &self.key) => TAKEN.to_owned(),
             Some(_) => return Ok(port),
         };
         Err(vec![FieldError::invalid(path, port, why)])
@@ -321,6 +322,9 @@ impl<'c, 'o> Completion<'c, 'o> {
             spec.items("ports").iter().filter_map(|p| Some((0, p.as_map()?.int("nodePort")?))).collect();
         let port = match spec.int("healthCheckNodePort").unwrap_or(0) {
             0 => i64::from(self.free_port(&given, path)?),
+            asked if given.iter().any(|(_, port)| *port == asked) => {
+                return Err(vec![FieldError::invalid(path, asked, TAKEN)]);
+            }
             asked => self.asked_port(asked, path)?,
         };
         spec.insert("healthCheckNodePort", Value::Int(port));

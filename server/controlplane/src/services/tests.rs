@@ -250,3 +250,21 @@ fn two_families() {
         ]
     );
 }
+
+#[test]
+fn a_health_check_has_a_port_of_its_own() {
+    let store = store();
+    let allocator = allocator(&store, &["10.0.0.0/24"]);
+    let spec = |port: u32| {
+        format!(
+            r#"{{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":{port},"ports":[{{"port":80,"nodePort":30001}}]}}"#
+        )
+    };
+    let (_, errors) = complete(&allocator, &service("x", &spec(30001)), None);
+    assert_eq!(
+        errors,
+        ["spec.healthCheckNodePort: Invalid value: 30001: provided port is already allocated"]
+    );
+    let (_, errors) = complete(&allocator, &service("x", &spec(30002)), None);
+    assert_eq!(errors, Vec::<String>::new());
+}

@@ -1,5 +1,7 @@
 //! Containers.
 
+use std::collections::HashSet;
+
 use ringbolt_machinery::{
     field::{FieldError, child, index},
     validation::names::{
@@ -328,7 +330,7 @@ fn host_ports<'v, 'a: 'v>(
     path: &str,
     errors: &mut Errors,
 ) {
-    let mut taken: Vec<String> = Vec::new();
+    let mut taken: HashSet<String> = HashSet::new();
     for (at, container) in containers {
         for (i, port) in maps(container.items("ports")) {
             let Some(number) = port.int("hostPort").filter(|n| *n != 0) else { continue };
@@ -337,7 +339,7 @@ fn host_ports<'v, 'a: 'v>(
                 let path = child(&index(&child(&index(path, at), "ports"), i), "hostPort");
                 errors.push(FieldError::duplicate(path, this));
             } else {
-                taken.push(this);
+                taken.insert(this);
             }
         }
     }

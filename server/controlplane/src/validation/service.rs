@@ -1,5 +1,7 @@
 //! Services.
 
+use std::collections::HashSet;
+
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
     field::{FieldError, child, index},
@@ -134,14 +136,14 @@ fn unique_ports(spec: &Map<'_>, errors: &mut Errors) {
             errors.push(FieldError::forbidden(path, "may not be used when `type` is 'ClusterIP'"));
         }
     }
-    let mut taken: Vec<(&str, i64)> = Vec::new();
+    let mut taken: HashSet<(&str, i64)> = HashSet::new();
     for (at, port) in maps(list) {
         let Some(number) = port.int("nodePort").filter(|n| *n != 0) else { continue };
         let key = (port.text("protocol"), number);
         if taken.contains(&key) {
             errors.push(FieldError::duplicate(child(&index("spec.ports", at), "nodePort"), number));
         }
-        taken.push(key);
+        taken.insert(key);
     }
     taken.clear();
     for (at, port) in maps(list) {
@@ -155,7 +157,7 @@ fn unique_ports(spec: &Map<'_>, errors: &mut Errors) {
             let shown = ringbolt_machinery::field::Verbatim(&shown);
             errors.push(FieldError::duplicate(index("spec.ports", at), shown));
         }
-        taken.push(key);
+        taken.insert(key);
     }
 }
 

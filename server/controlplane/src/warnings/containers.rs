@@ -9,6 +9,7 @@ use ringbolt_machinery::{
 
 use super::fractional_bytes;
 use crate::{
+    limits::OVERLAPS_MAX,
     tree::Members,
     validation::{maps, windows},
 };
@@ -89,11 +90,12 @@ fn variables(container: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
     }
 }
 
-/// A port that was seen: its path, address and port of the host.
-type Seen<'a> = (String, &'a str, i64);
+/// Ports of one number and protocol: by port and address of the host, how many were seen before each, and its path.
+type Others<'a> = HashMap<i64, HashMap<&'a str, Vec<(usize, String)>>>;
 
 fn ports(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
-    let mut all: HashMap<(i64, &str), Vec<Seen<'_>>> = HashMap::new();
+    let most = warnings.len() + OVERLAPS_MAX;
+    let mut all: HashMap<(i64, &str), (usize, Others<'_>)> = HashMap::new();
     for (container_path, container) in windows::containers(spec, path) {
         for (at, port) in maps(container.items("ports")) {
             let path = index(&child(&container_path, "ports"), at);
@@ -106,22 +108,55 @@ fn ports(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
                     port.text("name")
                 ));
             }
-            let others = all.entry((number, protocol)).or_default();
-            for (other, other_host, other_port) in others.iter() {
-                let what = if host == *other_host && host_port == *other_port {
-                    "duplicate port definition"
-                } else if host_port == 0 || *other_port == 0 {
-                    "overlapping port definition"
-                } else if host_port == *other_port && (host.is_empty() != other_host.is_empty()) {
-                    "dangerously ambiguous port definition"
-                } else {
-                    continue;
-                };
-                warnings.push(format!("{path}: {what} with {other}"));
+            let (count, others) = all.entry((number, protocol)).or_default();
+            let room = most.saturating_sub(warnings.len());
+            if room > 0 {
+                let mut said = overlaps(others, host, host_port);
+                said.sort_unstable_by_key(|((order, _), _)| *order);
+                let said = said.into_iter().map(|((_, other), what)| format!("{path}: {what} with {other}"));
+                warnings.extend(said.take(room));
             }
-            others.push((path, host, host_port));
+            others.entry(host_port).or_default().entry(host).or_default().push((*count, path));
+            *count += 1;
         }
     }
+}
+
+/// The ports seen before that one of `host` and `host_port` has to do with, and what it has. Looks at no other.
+fn overlaps<'o>(
+    others: &'o Others<'_>,
+    host: &str,
+    host_port: i64,
+) -> Vec<(&'o (usize, String), &'static str)> {
+    const DUPLICATE: &str = "duplicate port definition";
+    const OVERLAPPING: &str = "overlapping port definition";
+    const AMBIGUOUS: &str = "dangerously ambiguous port definition";
+    let mut said = Vec::new();
+    let mut each = |seen: &'o [(usize, String)], what| said.extend(seen.iter().map(|one| (one, what)));
+    let same = others.get(&host_port);
+    if let Some(seen) = same.and_then(|hosts| hosts.get(host)) {
+        each(seen, DUPLICATE);
+    }
+    if host_port == 0 {
+        for (port, hosts) in others {
+            for (_, seen) in hosts.iter().filter(|(other, _)| *port != 0 || **other != host) {
+                each(seen, OVERLAPPING);
+            }
+        }
+        return said;
+    }
+    for seen in others.get(&0).into_iter().flat_map(HashMap::values) {
+        each(seen, OVERLAPPING);
+    }
+    let Some(hosts) = same else { return said };
+    if host.is_empty() {
+        for (_, seen) in hosts.iter().filter(|(other, _)| !other.is_empty()) {
+            each(seen, AMBIGUOUS);
+        }
+    } else if let Some(seen) = hosts.get("") {
+        each(seen, AMBIGUOUS);
+    }
+    said
 }
 
 fn port_names(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {

@@ -115,6 +115,24 @@ fn containers_may_hide_and_repeat() {
     );
 }
 
+/// As many pairs as the ports' square: what no answer has room for is not made.
+#[test]
+fn ports_that_overlap_are_bounded() {
+    let registry = served();
+    let kind = Kind::of(&registry, "", "v1", "pods");
+    let pod = |host_port: &dyn Fn(usize) -> usize| {
+        let container =
+            |n| json!({"name": format!("c{n}"), "ports": [{"containerPort": 80, "hostPort": host_port(n)}]});
+        let containers: Vec<Json> = (0..3000).map(container).collect();
+        json!({"metadata": {"name": "a"}, "spec": {"containers": containers}})
+    };
+    let alike = kind.warnings(Part::Main, &pod(&|_| 0), None);
+    assert_eq!(alike.len(), 4096);
+    let third = "spec.containers[2].ports[0]: duplicate port definition with spec.containers[1].ports[0]";
+    assert_eq!(alike[2], third);
+    assert_eq!(kind.warnings(Part::Main, &pod(&|n| n + 1), None), Vec::<String>::new());
+}
+
 #[test]
 fn templates_are_looked_at_with_each_generation() {
     let registry = served();
