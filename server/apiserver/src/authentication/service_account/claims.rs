@@ -45,14 +45,22 @@ pub struct Claims {
     pub warn_after: Option<i64>,
 }
 
-/// A number of seconds; fractions count for nothing.
-fn seconds(payload: &Map<'_>, claim: &str) -> Option<i64> {
-    match payload.get(claim)? {
-        Value::Int(seconds) => Some(*seconds),
-        Value::Float(seconds) => Some(*seconds as i64),
-        _ => None,
-    }
+/// A number of seconds; fractions count for nothing. What is no number is an error, and what is none of 64 bits is long
+/// past, as it is for Go.
+fn seconds(payload: &Map<'_>, claim: &str) -> Result<Option<i64>, NoDate> {
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    let seconds = match payload.get(claim) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Int(seconds)) => *seconds as f64,
+        Some(Value::Float(seconds)) => *seconds,
+        Some(_) => return Err(NoDate),
+    };
+    Ok(Some(if seconds.abs() < BEYOND { seconds as i64 } else { i64::MIN }))
 }
+
+/// A claim that should be a time is not a number.
+#[derive(Debug)]
+pub(super) struct NoDate;
 
 /// A text claim, empty where there is none.
 pub(super) fn text(payload: &Map<'_>, claim: &str) -> String {
@@ -61,7 +69,7 @@ pub(super) fn text(payload: &Map<'_>, claim: &str) -> String {
 
 impl Claims {
     /// Reads a payload whose signature is good.
-    pub(super) fn read(payload: &Map<'_>) -> Claims {
+    pub(super) fn read(payload: &Map<'_>) -> Result<Claims, NoDate> {
         let own = payload.get("kubernetes.io").and_then(Value::as_map);
         let reference = |member: &str| {
             let map = own?.get(member)?.as_map()?;
@@ -72,12 +80,12 @@ impl Claims {
             Some(Value::List(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             _ => Vec::new(),
         };
-        Claims {
+        Ok(Claims {
             issuer: text(payload, "iss"),
             audiences,
-            expires: seconds(payload, "exp"),
-            not_before: seconds(payload, "nbf"),
-            issued: seconds(payload, "iat"),
+            expires: seconds(payload, "exp")?,
+            not_before: seconds(payload, "nbf")?,
+            issued: seconds(payload, "iat")?,
             id: text(payload, "jti"),
             subject: text(payload, "sub"),
             namespace: own.map_or_else(String::new, |own| text(own, "namespace")),
@@ -85,8 +93,8 @@ impl Claims {
             pod: reference("pod"),
             secret: reference("secret"),
             node: reference("node"),
-            warn_after: own.and_then(|own| seconds(own, "warnafter")),
-        }
+            warn_after: own.map_or(Ok(None), |own| seconds(own, "warnafter"))?,
+        })
     }
 
     /// The payload: members in the order of their names, as kube-apiserver writes them.

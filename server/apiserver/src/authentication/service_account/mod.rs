@@ -158,7 +158,9 @@ impl ServiceAccountTokens {
         let verified = if parsed.payload.get("iss").and_then(|i| i.as_str()) == Some(legacy::ISSUER) {
             legacy::read(&parsed.payload, &self.kinds, self.lookup)?
         } else {
-            let claims = Claims::read(&parsed.payload);
+            let claims = Claims::read(&parsed.payload).map_err(|_| {
+                TokenError::new("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
+            })?;
             let bound = self.bound(&claims);
             VerifiedToken { user: Arc::new(user_of(&claims)), bound, for_server: true, claims }
         };

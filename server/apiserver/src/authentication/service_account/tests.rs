@@ -207,6 +207,26 @@ fn times() {
 }
 
 #[test]
+fn times_that_are_none() {
+    let rig = rig();
+    let payload = opened(&rig.issue(claims())).pop().unwrap();
+    let expiry = format!("\"exp\":{}", NOW + 3600);
+    let check = |exp: &str, expect: Option<&str>| {
+        let payload = payload.replace(&expiry, &format!("\"exp\":{exp}"));
+        let token = jwt::sign(&rig.tokens.issuer.key, payload.as_bytes()).unwrap();
+        assert_eq!(rig.user(&token).err().as_deref(), expect, "{exp}");
+    };
+    let no_number = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate";
+    check(&(NOW + 1).to_string(), None);
+    check(&format!("{}.5", NOW + 1), None);
+    check("\"never\"", Some(no_number));
+    check("[1]", Some(no_number));
+    // Beyond 64 bits.
+    check("1e30", Some("service account token has expired"));
+    check("9223372036854775807", Some("service account token has expired"));
+}
+
+#[test]
 fn audiences() {
     let rig = rig();
     let of = |audiences: &[&str]| {
