@@ -133,6 +133,6 @@ mod tests {
         };
         check(&config_map("settings"), 850..1100);
         check(&pod("web-0000"), 3200..4400);
-        check(&new_pod("web-0000"), 2900..4000);
+        check(&new_pod("web-0000"), 2600..4000);
     }
 }
