@@ -225,6 +225,11 @@ pub(crate) fn content_type(format: Format) -> &'static str {
     }
 }
 
+/// What a resource or subresource answers that this server knows and has not built.
+pub(crate) fn not_built(what: &str) -> Status {
+    Status::failure(501, Reason::Unknown, format!("{what} is not implemented by this server"))
+}
+
 /// A failure before anything was negotiated, or of the negotiation itself.
 pub(crate) fn failed(request: &Request<'_>, status: &Status) -> Outcome {
     let agent = request.head.header("user-agent").unwrap_or_default();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ringbolt_machinery::{
     field::{FieldError, quote},
     json,
-    status::{Reason, Status},
+    status::Status,
     time,
     value::Value,
 };
@@ -90,8 +90,7 @@ impl PodConnection {
             // The real server names the resource of the request here, not the one that is missing.
             return Err(store.not_found(&node));
         }
-        let message = format!("pods/{} is not implemented by this server", info.subresource);
-        Err(Status::failure(501, Reason::Unknown, message))
+        Err(answer::not_built(&format!("pods/{}", info.subresource)))
     }
 }
 

@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 use ringbolt_machinery::{
     schema::{Resource, Schema},
-    status::{Reason, Status},
+    status::Status,
     table::{DEFAULT_PRINTER, Printer},
 };
 use ringbolt_protocol::request_info::Verb;
@@ -249,7 +249,6 @@ impl ResourceEndpoint for NotBuilt {
     fn serve(&self, request: &Request<'_>) -> Outcome {
         let slash = if request.info.subresource.is_empty() { "" } else { "/" };
         let what = format!("{}{slash}{}", self.facts.resource, request.info.subresource);
-        let message = format!("{what} is not implemented by this server");
-        answer::failed(request, &Status::failure(501, Reason::Unknown, message))
+        answer::failed(request, &answer::not_built(&what))
     }
 }

@@ -125,9 +125,7 @@ impl ResourceEndpoint for ServiceProxy {
     fn serve(&self, request: &Request<'_>) -> Outcome {
         let info = &request.info;
         let status = match self.locate(request.core, info.namespace, info.name) {
-            Ok(()) => {
-                Status::failure(501, Reason::Unknown, "services/proxy is not implemented by this server")
-            }
+            Ok(()) => answer::not_built("services/proxy"),
             Err(status) => status,
         };
         answer::failed(request, &status)
