@@ -87,7 +87,10 @@ impl Server {
         let (config_maps, pods, service_accounts) =
             (stored("configmaps"), stored("pods"), stored("serviceaccounts"));
         let admission: Arc<dyn Admission> = match admits {
-            true => Arc::new(Pipeline::new(schema, &registry, default_admission())),
+            true => {
+                let authorizers = Arc::new(Authorizers::new(modes.clone()));
+                Arc::new(Pipeline::new(schema, &registry, default_admission(), authorizers))
+            }
             false => Arc::new(AdmitAll),
         };
         let account_tokens = key.map(|key| key.tokens(&registry));

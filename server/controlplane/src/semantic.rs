@@ -65,6 +65,25 @@ pub(crate) fn structs_equal(
         .all(|f| equal(schema, f.ty, f.pointer, a.get(f.name), b.get(f.name)))
 }
 
+/// Whether two states of an object differ in nothing but what garbage collection writes (`IsOnlyMutatingGCFields`).
+pub(crate) fn only_gc_fields_differ(ty: StructId, object: &Value<'_>, old: &Value<'_>) -> bool {
+    // Who wrote a field is no part of what is written, and a version may be left out by who does not insist on it.
+    const COLLECTED: [&str; 5] =
+        ["ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion"];
+    let schema = Schema::builtin();
+    let (Some(new), Some(old)) = (object.as_map(), old.as_map()) else { return false };
+    let Some((_, metadata)) = schema.get(ty).field("metadata") else { return false };
+    let (Type::Struct(metadata), Some(new_metadata), Some(old_metadata)) = (
+        metadata.ty,
+        new.get("metadata").and_then(Value::as_map),
+        old.get("metadata").and_then(Value::as_map),
+    ) else {
+        return false;
+    };
+    structs_equal(schema, ty, new, old, |field| field == "metadata")
+        && structs_equal(schema, metadata, new_metadata, old_metadata, |field| COLLECTED.contains(&field))
+}
+
 fn both(schema: &Schema, ty: Type, a: &Value<'_>, b: &Value<'_>) -> bool {
     match (ty, a, b) {
         (Type::Struct(id), Value::Map(a), Value::Map(b)) => structs_equal(schema, id, a, b, |_| false),

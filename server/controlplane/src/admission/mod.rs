@@ -3,9 +3,12 @@
 //! All mutating passes run first, then all validating ones, each in the order of [`Plugin::ALL`], which is that of
 //! kube-apiserver. A plugin is a module with an `admit` or a `validate`; what is enabled is one bit each.
 
+mod certificate_request;
+mod certificates;
 mod default_class;
 mod limit_ranger;
 mod objects;
+mod permissions;
 mod priority;
 mod resource_quota;
 mod runtime_class;
@@ -15,8 +18,13 @@ mod storage;
 mod taints;
 mod tolerations;
 
+use std::sync::Arc;
+
 use bumpalo::Bump;
-use ringbolt_apiserver::admission::{Admission, Attributes};
+use ringbolt_apiserver::{
+    admission::{Admission, Attributes},
+    authorization::Authorizers,
+};
 use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
 use ringbolt_storage::api::Write;
 
@@ -116,12 +124,19 @@ pub struct Pipeline {
     config: Config,
     objects: Objects,
     addresses: ServiceAddresses,
+    authorizers: Arc<Authorizers>,
 }
 
 impl Pipeline {
-    /// The plugins of a server with these resources.
-    pub fn new(schema: &'static Schema, registry: &Registry, config: Config) -> Self {
+    /// The plugins of a server with these resources. Some let through what the authorizers do.
+    pub fn new(
+        schema: &'static Schema,
+        registry: &Registry,
+        config: Config,
+        authorizers: Arc<Authorizers>,
+    ) -> Self {
         Pipeline {
+            authorizers,
             config,
             objects: Objects::new(schema, registry),
             addresses: ServiceAddresses::new(schema, registry),
@@ -177,7 +192,7 @@ impl Admission for Pipeline {
         old: Option<&Value<'_>>,
     ) -> Result<(), Status> {
         let on = |plugin| self.config.enabled.has(plugin);
-        let objects = &self.objects;
+        let (objects, authorizers) = (&self.objects, &*self.authorizers);
         if on(Plugin::LimitRanger) {
             limit_ranger::validate(objects, attributes, arena, object, old)?;
         }
@@ -192,6 +207,18 @@ impl Admission for Pipeline {
         }
         if on(Plugin::RuntimeClass) {
             runtime_class::validate(objects, attributes, arena, object)?;
+        }
+        if on(Plugin::CertificateApproval) {
+            certificates::approve(authorizers, attributes, old)?;
+        }
+        if on(Plugin::CertificateSigning) {
+            certificates::sign(authorizers, attributes, object, old)?;
+        }
+        if on(Plugin::ClusterTrustBundleAttest) {
+            certificates::attest(authorizers, attributes, object, old)?;
+        }
+        if on(Plugin::CertificateSubjectRestriction) {
+            certificates::restrict_subject(attributes, object)?;
         }
         Ok(())
     }

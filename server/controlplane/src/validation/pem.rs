@@ -7,6 +7,7 @@ use crate::base64;
 pub(crate) struct Block<'a> {
     pub(crate) kind: &'a str,
     pub(crate) has_headers: bool,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// The blocks of a text; what is none is passed over.
@@ -38,8 +39,9 @@ fn block(text: &str) -> Option<(Block<'_>, &str)> {
     };
     let headers = body.lines().take_while(|line| line.contains(':')).count();
     let data: String = body.lines().skip(headers).flat_map(|line| line.split_whitespace()).collect();
-    let decodes = data.is_empty() || !base64::decode(&data).is_empty();
-    decodes.then_some((Block { kind, has_headers: headers > 0 }, after))
+    let bytes = base64::decode(&data);
+    let decodes = data.is_empty() || !bytes.is_empty();
+    decodes.then_some((Block { kind, has_headers: headers > 0, bytes }, after))
 }
 
 #[cfg(test)]

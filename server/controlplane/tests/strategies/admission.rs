@@ -7,6 +7,7 @@ use bytes::Bytes;
 use ringbolt_apiserver::{
     admission::{Admission, Attributes, Operation},
     authentication::UserInfo,
+    authorization::{Authorizers, Mode},
 };
 use ringbolt_controlplane::{
     admission::{Config, Enabled, Pipeline},
@@ -50,7 +51,9 @@ pub(crate) fn rig_without(disabled: &[&str]) -> Rig {
     let storage = Embedded::open(options, Box::new(MemoryDisk::default())).unwrap();
     let config =
         Config { enabled: Enabled::new(&[], &disabled), not_ready_seconds: 300, unreachable_seconds: 60 };
-    let pipeline = Pipeline::new(schema, &registry, config);
+    // What a plugin asks the authorizers is another matter.
+    let authorizers = Arc::new(Authorizers::new(vec![Mode::AlwaysDeny]));
+    let pipeline = Pipeline::new(schema, &registry, config, authorizers);
     Rig { schema, registry, storage, pipeline }
 }
 
