@@ -5,7 +5,10 @@
 
 use std::fmt;
 
-use crate::{query, selector::name_of_field_selector};
+use crate::{
+    query,
+    selector::{FieldRequirement, FieldSelector, name_of_field_selector},
+};
 
 /// Path segments kept in [`Parts`]; longer paths (proxy paths, mostly) keep their tail in [`RequestInfo::path`].
 pub const PARTS_MAX: usize = 8;
@@ -112,6 +115,34 @@ impl<'r> Parts<'r> {
     }
 }
 
+/// The fields that a request selects by, for authorization. Verbs without selectors have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SelectedFields<'r> {
+    /// None.
+    #[default]
+    None,
+    /// As the query says, which is read by who wants to know.
+    Query(&'r str),
+    /// Terms that were read already.
+    Terms(&'r [FieldRequirement]),
+}
+
+impl SelectedFields<'_> {
+    /// Whether only objects with this value are selected. A selector that does not parse selects by nothing.
+    pub fn require(&self, field: &str, value: &str) -> bool {
+        let requires = |terms: &[FieldRequirement]| {
+            terms.iter().any(|term| term.equals && term.field == field && term.value == value)
+        };
+        match self {
+            SelectedFields::None => false,
+            SelectedFields::Terms(terms) => requires(terms),
+            SelectedFields::Query(query) => query::get(query, "fieldSelector")
+                .and_then(|text| FieldSelector::parse(&text).ok())
+                .is_some_and(|selector| requires(&selector.requirements)),
+        }
+    }
+}
+
 /// A path that ends right behind `watch` or `proxy`: 500 in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndeterminedKind<'r> {
@@ -158,6 +189,8 @@ pub struct RequestInfo<'r> {
     pub parts: Parts<'r>,
     /// Whether the verb came from `/watch/` in the path: such requests are not authorized by selector.
     pub verb_via_path_prefix: bool,
+    /// The fields it selects by.
+    pub fields: SelectedFields<'r>,
 }
 
 impl<'r> RequestInfo<'r> {
@@ -256,18 +289,20 @@ impl<'r> RequestInfo<'r> {
 
     /// Tells list and watch from get, deletecollection from delete. Answers whether the query's field selector
     /// may name the object.
-    fn finish_verb(&mut self, query: &str) -> bool {
+    fn finish_verb(&mut self, query: &'r str) -> bool {
         if !self.is_resource_request || !self.name.is_empty() {
             return false;
         }
         match self.verb {
             Verb::Get => {
                 self.verb = if query::is_watch(query) { Verb::Watch } else { Verb::List };
+                self.fields = SelectedFields::Query(query);
                 // Options that do not parse leave the verb as it is and give no name.
                 (query.contains("fieldSelector") || query.contains('%')) && query::list_options_parse(query)
             }
             Verb::Delete => {
                 self.verb = Verb::DeleteCollection;
+                self.fields = SelectedFields::Query(query);
                 false
             }
             _ => false,

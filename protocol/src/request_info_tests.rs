@@ -180,3 +180,30 @@ fn default_is_empty() {
     assert!(!info.is_resource_request);
     assert_eq!((info.path, info.verb, info.parts.len()), ("", Verb::Get, 0));
 }
+
+#[test]
+fn fields_that_are_selected_by() {
+    let check = |input: &str, expect: bool| {
+        let (method, target) = input.split_once(' ').expect("method and target");
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let info = RequestInfo::new(method, path, query).expect("a well-formed path");
+        assert_eq!(info.fields.require("spec.nodeName", "n"), expect, "{input}");
+    };
+    check("GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn", true);
+    check("GET /api/v1/pods?fieldSelector=spec.nodeName%3D%3Dn,metadata.name%3Da", true);
+    check("GET /api/v1/pods?watch=1&fieldSelector=spec.nodeName=n", true);
+    check("DELETE /api/v1/namespaces/d/pods?fieldSelector=spec.nodeName=n", true);
+    check("GET /api/v1/pods?limit=x&fieldSelector=spec.nodeName=n", true);
+    check("GET /api/v1/pods?fieldSelector=spec.nodeName!%3Dn", false);
+    check("GET /api/v1/pods?fieldSelector=spec.nodeName=m", false);
+    check("GET /api/v1/pods?fieldSelector=spec.nodeName=n,x", false);
+    check("GET /api/v1/pods?fieldSelector=&fieldSelector=spec.nodeName=n", false);
+    check("GET /api/v1/pods", false);
+    check("GET /api/v1/watch/pods?fieldSelector=spec.nodeName=n", false);
+    check("GET /api/v1/namespaces/d/pods/a?fieldSelector=spec.nodeName=n", false);
+    check("POST /api/v1/namespaces/d/pods?fieldSelector=spec.nodeName=n", false);
+
+    let term = |equals| FieldRequirement { field: "f".to_owned(), value: "v".to_owned(), equals };
+    assert!(SelectedFields::Terms(&[term(false), term(true)]).require("f", "v"));
+    assert!(!SelectedFields::Terms(&[term(false)]).require("f", "v"));
+}

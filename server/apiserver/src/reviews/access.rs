@@ -19,7 +19,8 @@ pub(super) fn review<'a>(
 ) -> Value<'a> {
     let nothing = Value::Map(Map::new_in(arena));
     let spec = review.path(&["spec"]).unwrap_or(&nothing);
-    let request = attributes::request(spec);
+    let fields = attributes::fields(spec);
+    let request = attributes::request(spec, &fields);
     let decision = if kind == Kind::SelfSubjectAccess {
         authorizers.authorize(asker, &request)
     } else {

@@ -2,8 +2,8 @@
 
 use ringbolt_machinery::value::Value;
 use ringbolt_protocol::{
-    request_info::{RequestInfo, Verb},
-    selector::{FieldSelector, LabelSelector, Operator, Requirement},
+    request_info::{RequestInfo, SelectedFields, Verb},
+    selector::{FieldRequirement, FieldSelector, LabelSelector, Operator, Requirement},
 };
 
 use crate::authentication::UserInfo;
@@ -34,8 +34,28 @@ pub(super) fn user(spec: &Value<'_>) -> UserInfo {
     }
 }
 
-/// The request a spec describes.
-pub(super) fn request<'a>(spec: &Value<'a>) -> RequestInfo<'a> {
+/// The terms of a spec's field selector, without those that cannot be read.
+pub(super) fn fields(spec: &Value<'_>) -> Vec<FieldRequirement> {
+    let Some(selector) = spec.path(&["resourceAttributes", "fieldSelector"]) else { return Vec::new() };
+    let list = selector.path(&["requirements"]).and_then(Value::as_list).filter(|list| !list.is_empty());
+    let Some(list) = list else {
+        let raw = FieldSelector::parse(text(selector, "rawSelector"));
+        return raw.map(|selector| selector.requirements).unwrap_or_default();
+    };
+    let read = |requirement: &Value<'_>| {
+        let values = texts(requirement.path(&["values"]));
+        let operator = text(requirement, "operator");
+        is_field_term(operator, &values).then(|| FieldRequirement {
+            field: text(requirement, "key").to_owned(),
+            value: values.into_iter().next().unwrap_or_default(),
+            equals: operator == "In",
+        })
+    };
+    list.iter().filter_map(read).collect()
+}
+
+/// The request a spec describes, which selects by these fields.
+pub(super) fn request<'a>(spec: &Value<'a>, fields: &'a [FieldRequirement]) -> RequestInfo<'a> {
     if let Some(of) = spec.path(&["resourceAttributes"]).filter(|v| !v.is_null()) {
         let version = match text(of, "version") {
             "" => "*",
@@ -52,6 +72,7 @@ pub(super) fn request<'a>(spec: &Value<'a>) -> RequestInfo<'a> {
             resource: text(of, "resource"),
             subresource: text(of, "subresource"),
             name: text(of, "name"),
+            fields: SelectedFields::Terms(fields),
             ..RequestInfo::default()
         };
     }
@@ -113,8 +134,12 @@ fn read_fields(selector: &Value<'_>) -> Read {
     if !raw.is_empty() && FieldSelector::parse(raw).is_err() {
         return Read::Nothing;
     }
-    // Field selectors compare with one value, and nothing else.
-    read_requirements(selector, |operator, _, values| matches!(operator, "In" | "NotIn") && values.len() == 1)
+    read_requirements(selector, |operator, _, values| is_field_term(operator, &values))
+}
+
+/// Field selectors compare with one value, and nothing else.
+fn is_field_term(operator: &str, values: &[String]) -> bool {
+    matches!(operator, "In" | "NotIn") && values.len() == 1
 }
 
 fn read_labels(selector: &Value<'_>) -> Read {
