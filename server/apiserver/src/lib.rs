@@ -9,6 +9,7 @@ pub mod discovery;
 pub mod duration;
 pub mod endpoints;
 pub mod filters;
+pub mod flowcontrol;
 pub mod healthz;
 pub mod limits;
 pub mod metrics;
