@@ -182,7 +182,7 @@ fn site(
         request_timeout,
         authenticators: Arc::new(authenticators),
         max_in_flight: Limits { readonly: Some(400), mutating: Some(200) },
-        authorizers: Arc::new(Authorizers::new(modes)),
+        authorizers: Arc::new(Authorizers::of_modes(&modes)),
     };
     let director = Director { table, metrics };
     Site {

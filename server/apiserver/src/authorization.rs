@@ -1,13 +1,18 @@
 //! Who may do what: the union of the modes of `--authorization-mode`.
 
+mod always;
+pub mod rbac;
 mod rules;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use ringbolt_machinery::{field::quote, status::Status};
 use ringbolt_protocol::request_info::RequestInfo;
 
-pub use self::rules::{ResourceRule, Rules};
+pub use self::{
+    always::{AlwaysAllow, AlwaysDeny},
+    rules::{ResourceRule, Rules},
+};
 use crate::authentication::{UserInfo, user::SYSTEM_PRIVILEGED};
 
 /// One value of `--authorization-mode`.
@@ -17,9 +22,9 @@ pub enum Mode {
     AlwaysAllow,
     /// Nothing is allowed (but to `system:masters`).
     AlwaysDeny,
-    /// Roles and bindings. Until they are served, what its bootstrap policy gives to everyone.
+    /// Roles and bindings.
     Rbac,
-    /// Kubelets. It has no opinion on anyone else, and until it is built none on them.
+    /// Kubelets. It has no opinion on anyone else.
     Node,
 }
 
@@ -42,23 +47,52 @@ impl Mode {
     }
 }
 
-/// What a mode, or all of them, come to.
+/// What an authorizer, or all of them, come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Go on.
     Allow,
-    /// No mode allows it; the reasons given, one a line.
+    /// No authorizer allows it; the reasons given, one a line.
     NoOpinion(String),
 }
 
-/// The modes in order.
-#[derive(Clone, Debug)]
-pub struct Authorizers(Vec<Mode>);
+/// One authorizer. What is asked about is a request, real or made up for the question, with the verb beside it: there
+/// are verbs that no request has (`impersonate`, `bind`).
+pub trait Authorizer: Send + Sync {
+    /// Decides. Allocates only to refuse with a reason.
+    fn authorize(&self, user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> Decision;
+
+    /// Why [`Authorizer::authorize`] allows it, for reviews; empty where there is nothing to say.
+    fn explain(&self, user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> String {
+        let _ = (user, verb, info);
+        String::new()
+    }
+
+    /// Adds what the user may do in a namespace, and everywhere, as far as rules can say it.
+    fn rules_for(&self, user: &UserInfo, namespace: &str, rules: &mut Rules);
+}
+
+/// All authorizers of a server, in order; the first that allows wins.
+#[derive(Clone)]
+pub struct Authorizers(Vec<Arc<dyn Authorizer>>);
 
 impl Authorizers {
-    /// The union of `modes`; the first that allows wins.
-    pub fn new(modes: Vec<Mode>) -> Self {
-        Authorizers(modes)
+    /// The union of `authorizers`.
+    pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
+        Authorizers(authorizers)
+    }
+
+    /// The union of modes that look at no stored objects: roles are those that everyone has without any.
+    pub fn of_modes(modes: &[Mode]) -> Self {
+        let authorizer = |mode: &Mode| -> Option<Arc<dyn Authorizer>> {
+            match mode {
+                Mode::AlwaysAllow => Some(Arc::new(AlwaysAllow)),
+                Mode::AlwaysDeny => Some(Arc::new(AlwaysDeny)),
+                Mode::Rbac => Some(Arc::new(rbac::PublicInfo)),
+                Mode::Node => None,
+            }
+        };
+        Authorizers(modes.iter().filter_map(authorizer).collect())
     }
 
     /// Decides. Allocates only to refuse.
@@ -73,24 +107,36 @@ impl Authorizers {
             return Decision::Allow;
         }
         let mut reasons = String::new();
-        for mode in &self.0 {
-            match mode {
-                Mode::AlwaysAllow => return Decision::Allow,
-                Mode::AlwaysDeny => {
-                    let separator = if reasons.is_empty() { "" } else { "\n" };
-                    let _ = write!(reasons, "{separator}alwaysdeny: Everything is forbidden.");
+        for authorizer in &self.0 {
+            match authorizer.authorize(user, verb, info) {
+                Decision::Allow => return Decision::Allow,
+                Decision::NoOpinion(reason) if reason.is_empty() => {}
+                Decision::NoOpinion(reason) if reasons.is_empty() => reasons = reason,
+                Decision::NoOpinion(reason) => {
+                    let _ = write!(reasons, "\n{reason}");
                 }
-                Mode::Rbac if is_public_info(verb, info) => return Decision::Allow,
-                Mode::Rbac | Mode::Node => {}
             }
         }
         Decision::NoOpinion(reasons)
     }
-}
 
-/// What the bootstrap role `system:public-info-viewer` gives to everyone.
-fn is_public_info(verb: &str, info: &RequestInfo<'_>) -> bool {
-    !info.is_resource_request && verb == "get" && rules::PUBLIC_PATHS.contains(&info.path)
+    /// Why it is allowed, in the words of the first authorizer that allows it.
+    pub fn explain(&self, user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> String {
+        if user.is_in_group(SYSTEM_PRIVILEGED) {
+            return String::new();
+        }
+        let allows = |a: &&Arc<dyn Authorizer>| a.authorize(user, verb, info) == Decision::Allow;
+        self.0.iter().find(allows).map(|a| a.explain(user, verb, info)).unwrap_or_default()
+    }
+
+    /// What a user may do in a namespace, authorizer by authorizer.
+    pub fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
+        let mut rules = Rules::default();
+        for authorizer in &self.0 {
+            authorizer.rules_for(user, namespace, &mut rules);
+        }
+        rules
+    }
 }
 
 /// The 403 that names user, verb and what was asked for.
@@ -146,7 +192,7 @@ mod tests {
     #[test]
     fn decisions() {
         let check = |modes: &[Mode], groups: &[&str], path: &str, expect: Result<(), &str>| {
-            let union = Authorizers::new(modes.to_vec());
+            let union = Authorizers::of_modes(modes);
             let found = match union.authorize(&user("u", groups), &info("GET", path)) {
                 Decision::Allow => Ok(()),
                 Decision::NoOpinion(reason) => Err(reason),
@@ -167,7 +213,7 @@ mod tests {
 
     #[test]
     fn only_reads_are_public() {
-        let union = Authorizers::new(vec![Mode::Rbac]);
+        let union = Authorizers::of_modes(&[Mode::Rbac]);
         let asked = union.authorize(&user("u", &[]), &info("POST", "/healthz"));
         assert_eq!(asked, Decision::NoOpinion(String::new()));
     }

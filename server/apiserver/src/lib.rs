@@ -11,6 +11,7 @@ pub mod endpoints;
 pub mod filters;
 pub mod flowcontrol;
 pub mod healthz;
+pub mod informer;
 pub mod limits;
 pub mod metrics;
 pub mod openapi;

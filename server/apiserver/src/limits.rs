@@ -101,3 +101,11 @@ pub const CONTROLLER_MANAGER_PORT: u16 = 10257;
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of its answer that are read (`maxRespBodyLength`).
 pub const PROBE_BODY_MAX: u64 = 10 << 10;
+/// Events that wait for the informer. Beyond it everything it follows is read anew, which costs no more than so many
+/// events do.
+pub const INFORMER_EVENTS_MAX: usize = 1 << 16;
+/// Pause of the informer after work, so that a storm of writes wakes it a thousand times a second and not with each
+/// batch; a change of policy is in force that much later.
+pub const INFORMER_REST: Duration = Duration::from_millis(1);
+/// The informer's longest sleep: how soon it sees the end of the server.
+pub const INFORMER_SLEEP_MAX: Duration = Duration::from_millis(250);

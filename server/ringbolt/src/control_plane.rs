@@ -44,12 +44,8 @@ pub fn server(
         settings.node_ports,
     );
     let wanted = controllers::Config::new(settings.controllers, schema, &registry, trust.root_ca);
-    let admission: Arc<dyn Admission> = Arc::new(Pipeline::new(
-        schema,
-        &registry,
-        settings.admission,
-        reviewers.authorizers.clone(),
-    ));
+    let admission: Arc<dyn Admission> =
+        Arc::new(Pipeline::new(schema, &registry, settings.admission, reviewers.authorizers.clone()));
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());

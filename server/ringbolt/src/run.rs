@@ -58,7 +58,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         secure_serving: SecureServing { address: settings.address, tls: keys.tls.clone() },
         insecure_bench: settings.bench,
         authenticators: Arc::new(authenticators),
-        authorizers: Arc::new(Authorizers::new(settings.modes.clone())),
+        authorizers: Arc::new(Authorizers::of_modes(&settings.modes)),
         max_requests_inflight: settings.max_requests_inflight,
         max_mutating_requests_inflight: settings.max_mutating_requests_inflight,
         request_timeout: settings.request_timeout,
@@ -68,6 +68,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         livez_grace_period: settings.livez_grace_period,
         goaway_chance: settings.goaway_chance,
         profiling: settings.profiling,
+        followers: Vec::new(),
         engine: EngineConfig::default(),
     };
     let server = control_plane::server(

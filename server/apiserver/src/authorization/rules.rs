@@ -1,8 +1,5 @@
 //! Rules instead of decisions (`RuleResolver`): what a user may do, as far as the modes can list it.
 
-use super::{Authorizers, Mode};
-use crate::authentication::{UserInfo, user::SYSTEM_PRIVILEGED};
-
 /// What a user may do to resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceRule {
@@ -23,10 +20,14 @@ pub struct Rules {
     pub resource: Vec<ResourceRule>,
     /// About paths: verbs, and paths with `*` for any end.
     pub non_resource: Vec<(Vec<String>, Vec<String>)>,
+    /// Some authorizer cannot list its rules, or not all of them.
+    pub incomplete: bool,
+    /// Why.
+    pub evaluation_error: String,
 }
 
 impl Rules {
-    fn allow_everything(&mut self) {
+    pub(super) fn allow_everything(&mut self) {
         let all = || vec!["*".to_owned()];
         self.resource.push(ResourceRule {
             verbs: all(),
@@ -38,42 +39,19 @@ impl Rules {
     }
 }
 
-/// The paths of the bootstrap role `system:public-info-viewer`.
-pub(super) const PUBLIC_PATHS: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
-
-impl Authorizers {
-    /// What a user may do, mode by mode.
-    pub fn rules_for(&self, user: &UserInfo) -> Rules {
-        let mut rules = Rules::default();
-        for mode in &self.0 {
-            match mode {
-                Mode::AlwaysAllow => rules.allow_everything(),
-                Mode::Rbac => {
-                    // Its bootstrap policy binds the administrators' group to everything.
-                    if user.is_in_group(SYSTEM_PRIVILEGED) {
-                        rules.allow_everything();
-                    }
-                    let paths = PUBLIC_PATHS.map(str::to_owned).to_vec();
-                    rules.non_resource.push((vec!["get".to_owned()], paths));
-                }
-                // The Node mode decides by what runs on a node, which no rule can say.
-                Mode::AlwaysDeny | Mode::Node => {}
-            }
-        }
-        rules
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::{
+        authentication::UserInfo,
+        authorization::{Authorizers, Mode},
+    };
 
     #[test]
     fn rules_by_mode() {
         let check = |modes: &[Mode], groups: &[&str], resource: usize, paths: &[&str]| {
             let groups = groups.iter().map(|g| (*g).to_owned()).collect();
             let user = UserInfo { name: "u".to_owned(), groups, ..UserInfo::default() };
-            let rules = Authorizers::new(modes.to_vec()).rules_for(&user);
+            let rules = Authorizers::of_modes(modes).rules_for(&user, "ns");
             let found: Vec<&str> = rules.non_resource.iter().map(|(_, urls)| urls[0].as_str()).collect();
             assert_eq!((rules.resource.len(), found.as_slice()), (resource, paths), "{modes:?} {user:?}");
         };

@@ -21,15 +21,18 @@ pub(super) fn review<'a>(
     let spec = review.path(&["spec"]).unwrap_or(&nothing);
     let fields = attributes::fields(spec);
     let request = attributes::request(spec, &fields);
-    let decision = if kind == Kind::SelfSubjectAccess {
-        authorizers.authorize(asker, &request)
+    let named;
+    let user = if kind == Kind::SelfSubjectAccess {
+        asker
     } else {
-        authorizers.authorize(&attributes::user(spec), &request)
+        named = attributes::user(spec);
+        &named
     };
+    let decision = authorizers.authorize(user, &request);
     let error = attributes::evaluation_error(spec);
     let mut status = Map::new_in(arena);
     let (allowed, reason) = match decision {
-        Decision::Allow => (true, String::new()),
+        Decision::Allow => (true, authorizers.explain(user, request.verb.as_str(), &request)),
         Decision::NoOpinion(reason) => (false, reason),
     };
     status.push_unique("allowed", Value::Bool(allowed));

@@ -18,10 +18,11 @@ pub(super) fn review<'a>(
     review: &Value<'a>,
     asker: &UserInfo,
 ) -> Result<Value<'a>, Status> {
-    if review.str_at(&["spec", "namespace"]).unwrap_or("").is_empty() {
+    let namespace = review.str_at(&["spec", "namespace"]).unwrap_or("");
+    if namespace.is_empty() {
         return Err(Status::bad_request("no namespace on request"));
     }
-    let rules = authorizers.rules_for(asker);
+    let rules = authorizers.rules_for(asker, namespace);
     let mut status = Map::new_in(arena);
     status.push_unique("resourceRules", Value::List(resource_rules(arena, &rules)));
     let mut list = ArenaVec::new_in(arena);
@@ -32,7 +33,10 @@ pub(super) fn review<'a>(
         list.push(Value::Map(rule));
     }
     status.push_unique("nonResourceRules", Value::List(list));
-    status.push_unique("incomplete", Value::Bool(false));
+    status.push_unique("incomplete", Value::Bool(rules.incomplete));
+    if !rules.evaluation_error.is_empty() {
+        status.push_unique("evaluationError", Value::String(arena.alloc_str(&rules.evaluation_error)));
+    }
     let mut answer = Map::new_in(arena);
     answer.push_unique("metadata", Value::Map(Map::new_in(arena)));
     answer.push_unique("status", Value::Map(status));

@@ -12,7 +12,7 @@ fn reviewers() -> Reviewers {
     let tokens = TokenFile::parse("good,alice,1,\"g1,g2\"").unwrap();
     Reviewers {
         authenticators: Arc::new(Authenticators::new(None, Some(tokens), true)),
-        authorizers: Arc::new(Authorizers::new(vec![Mode::Node, Mode::Rbac])),
+        authorizers: Arc::new(Authorizers::of_modes(&[Mode::Node, Mode::Rbac])),
         api_audiences: Arc::from(["api".to_owned(), "more".to_owned()]),
     }
 }

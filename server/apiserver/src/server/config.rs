@@ -10,6 +10,7 @@ use crate::{
     authentication::Authenticators,
     authorization::Authorizers,
     filters::{chain::ChainConfig, max_in_flight::Limits},
+    informer::Follower,
     metrics::Metrics,
     reviews::Reviewers,
 };
@@ -81,6 +82,8 @@ pub struct Config {
     pub goaway_chance: f64,
     /// `--profiling`: DELETE of `/metrics` resets.
     pub profiling: bool,
+    /// What keeps in step with the store from before the first request to after the last.
+    pub followers: Vec<Box<dyn Follower>>,
     /// Sizes of the engine. Without cores it takes those the process may run on.
     pub engine: EngineConfig,
 }

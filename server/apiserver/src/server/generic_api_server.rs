@@ -25,6 +25,7 @@ use crate::{
     authentication::UserInfo,
     core::CoreContext,
     filters::chain::{ChainConfig, default_build_handler_chain},
+    informer::{Follower, Informer},
     metrics::Metrics,
     routes::{DuplicateRoute, RouteTable, RouteTableBuilder},
     serving::{
@@ -89,6 +90,11 @@ impl GenericApiServer {
         &self.config.chain.metrics
     }
 
+    /// Adds what keeps in step with the store.
+    pub fn follow(&mut self, follower: Box<dyn Follower>) {
+        self.config.config.followers.push(follower);
+    }
+
     /// The store.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.config.config.storage
@@ -127,11 +133,15 @@ impl PreparedGenericApiServer {
             listeners.push(Listener { addr: bench.address(), tls: None, id: 1 });
         }
         let loopback = Arc::new(Loopback::default());
+        // Before the first request, which must not find an empty policy.
+        let informer = Informer::new(config.storage.clone(), config.followers);
         let context = HookContext {
             storage: config.storage.clone(),
+            feed: informer.feed(),
             signals: chain.signals.clone(),
             loopback: loopback.clone(),
         };
+        let signals = chain.signals.clone();
         let shared = Shared {
             table: Arc::new(ArcSwap::from_pointee(table)),
             chain,
@@ -149,6 +159,9 @@ impl PreparedGenericApiServer {
         let engine = Engine::start(config.engine, listeners, move |handle| shared.app(&handle))?;
         let (failed, failures) = mpsc::channel();
         let report = move |hook, why| drop(failed.send((hook, why)));
+        informer
+            .start(move || signals.in_flight_requests_drained.is_signaled())
+            .unwrap_or_else(|error| report("generic-apiserver-start-informers", error.to_string()));
         hooks
             .run_post_start(&context, &report)
             .unwrap_or_else(|error| report("start of post-start hooks", error.to_string()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringbolt_storage::storage::Storage;
 
 use super::lifecycle_signals::LifecycleSignals;
-use crate::{healthz::Done, serving::loopback::Loopback};
+use crate::{healthz::Done, informer::Feed, serving::loopback::Loopback};
 
 /// What a hook works with.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub struct HookContext {
     pub signals: Arc<LifecycleSignals>,
     /// Requests to the server itself.
     pub loopback: Arc<Loopback>,
+    /// What the followers still have to hear of.
+    pub feed: Arc<Feed>,
 }
 
 /// Runs once, on a thread of its own. An error ends the server.

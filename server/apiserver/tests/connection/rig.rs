@@ -132,7 +132,7 @@ impl Rig {
             request_timeout,
             authenticators: Arc::new(Authenticators::new(None, Some(tokens), true)),
             max_in_flight: limits,
-            authorizers: Arc::new(Authorizers::new(modes)),
+            authorizers: Arc::new(Authorizers::of_modes(&modes)),
         };
         let director = Director { table, metrics };
         let site = Rc::new(Site {

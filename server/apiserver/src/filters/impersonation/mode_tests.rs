@@ -15,7 +15,7 @@ fn info(path: &str) -> RequestInfo<'_> {
 #[test]
 fn groups() {
     let check = |name: &str, groups: &[&str], expect: &[&str]| {
-        let authorizers = Authorizers::new(vec![AuthorizationMode::Rbac]);
+        let authorizers = Authorizers::of_modes(&[AuthorizationMode::Rbac]);
         let admin = user("admin", &["system:masters"]);
         let found = impersonated(&authorizers, &admin, &info("/api/v1/pods"), &user(name, groups));
         assert_eq!(found.unwrap(), user(name, expect), "{name} {groups:?}");
@@ -43,7 +43,7 @@ fn groups() {
 #[test]
 fn refusals() {
     let check = |path: &str, wanted: UserInfo, expect: &str| {
-        let authorizers = Authorizers::new(vec![AuthorizationMode::Node, AuthorizationMode::Rbac]);
+        let authorizers = Authorizers::of_modes(&[AuthorizationMode::Node, AuthorizationMode::Rbac]);
         let found = impersonated(&authorizers, &user("bob", &["system:authenticated"]), &info(path), &wanted);
         let status = found.expect_err(path);
         assert_eq!((status.code, status.message.as_str()), (403, expect));

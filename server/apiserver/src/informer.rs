@@ -1,0 +1,278 @@
+//! State that follows the store: what filters and admission know of stored objects without looking at the store.
+//!
+//! One thread for all of it. Events of the resources that somebody follows are put into a queue as they are committed;
+//! others cost a look at their resource and wake nobody. After a run of events each follower that saw one publishes a
+//! new state. The first state is there before the first request.
+
+use std::{
+    collections::VecDeque,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use ringbolt_storage::{
+    api::CommitListener,
+    event_log::Cursor,
+    object::{Event, ResourceId},
+    storage::Storage,
+};
+
+use crate::limits;
+
+/// Keeps a state of its own in step with some resources. All calls come from one thread at a time.
+pub trait Follower: Send {
+    /// The resources whose events it wants.
+    fn resources(&self) -> Vec<ResourceId>;
+    /// Forgets everything and reads it anew: at the start, and where events were missed. Events that come next may tell
+    /// what was read already.
+    fn resync(&mut self, storage: &dyn Storage);
+    /// Looks at one committed event.
+    fn observe(&mut self, event: &Event);
+    /// Publishes what came of the events since the last time.
+    fn settle(&mut self);
+}
+
+/// Followers and the events on their way to them.
+pub struct Informer {
+    storage: Arc<dyn Storage>,
+    members: Vec<Member>,
+    feed: Arc<Feed>,
+}
+
+struct Member {
+    follower: Box<dyn Follower>,
+    wants: Wanted,
+    /// Saw events since it last settled.
+    dirty: bool,
+}
+
+/// A set of resources.
+#[derive(Default)]
+struct Wanted(Vec<bool>);
+
+impl Wanted {
+    fn add(&mut self, resource: ResourceId) {
+        let at = usize::from(resource.0);
+        if self.0.len() <= at {
+            self.0.resize(at + 1, false);
+        }
+        self.0[at] = true;
+    }
+
+    fn has(&self, resource: ResourceId) -> bool {
+        self.0.get(usize::from(resource.0)).copied().unwrap_or(false)
+    }
+}
+
+/// Where committed events wait for the followers.
+pub struct Feed {
+    wants: Wanted,
+    queue: Mutex<Queue>,
+    sleeps: AtomicBool,
+    thread: Mutex<Option<Thread>>,
+}
+
+struct Queue {
+    /// In front of the first event that was not looked at; `None` where it could not be had.
+    cursor: Option<Cursor>,
+    events: VecDeque<Arc<Event>>,
+    /// Everything up to here was looked at.
+    seen: u64,
+    /// Events were dropped.
+    missed: bool,
+    /// Events were taken out and are being told.
+    busy: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CommitListener for Feed {
+    fn committed(&self, revision: u64) {
+        let mut queue = lock(&self.queue);
+        let Queue { cursor, events, seen, missed, .. } = &mut *queue;
+        let (before, was_missed) = (events.len(), *missed);
+        while let Some(event) = cursor.as_mut().and_then(|cursor| cursor.next(revision)) {
+            if !self.wants.has(event.object.resource) || *missed {
+                continue;
+            }
+            if events.len() >= limits::INFORMER_EVENTS_MAX {
+                events.clear();
+                *missed = true;
+            } else {
+                events.push_back(event);
+            }
+        }
+        *seen = revision;
+        let news = events.len() > before || *missed != was_missed;
+        drop(queue);
+        if news && self.sleeps.swap(false, Ordering::AcqRel) {
+            self.wake();
+        }
+    }
+}
+
+impl Feed {
+    fn wake(&self) {
+        if let Some(thread) = &*lock(&self.thread) {
+            thread.unpark();
+        }
+    }
+
+    /// Blocks until the followers have published what came of everything up to `revision`, at most for `timeout`;
+    /// answers whether they have.
+    pub fn wait(&self, revision: u64, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
+        loop {
+            {
+                let queue = lock(&self.queue);
+                if queue.seen >= revision && queue.events.is_empty() && !queue.missed && !queue.busy {
+                    return true;
+                }
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            thread::sleep(limits::INFORMER_REST);
+        }
+    }
+}
+
+impl Informer {
+    /// Reads everything for the first time. Every follower has published its first state when this returns.
+    pub fn new(storage: Arc<dyn Storage>, followers: Vec<Box<dyn Follower>>) -> Self {
+        let mut all = Wanted::default();
+        let members: Vec<Member> = followers
+            .into_iter()
+            .map(|follower| {
+                let mut wants = Wanted::default();
+                for resource in follower.resources() {
+                    wants.add(resource);
+                    all.add(resource);
+                }
+                Member { follower, wants, dirty: false }
+            })
+            .collect();
+        let seen = storage.revision();
+        let cursor = storage.events_after(seen).ok();
+        let missed = cursor.is_none();
+        let queue = Queue { cursor, events: VecDeque::new(), seen, missed, busy: false };
+        let feed = Arc::new(Feed {
+            wants: all,
+            queue: Mutex::new(queue),
+            sleeps: AtomicBool::new(false),
+            thread: Mutex::default(),
+        });
+        storage.add_listener(feed.clone());
+        // Nobody was told of what came in between.
+        feed.committed(storage.revision());
+        let mut informer = Informer { storage, members, feed };
+        informer.resync();
+        informer
+    }
+
+    /// What waits for the followers.
+    pub fn feed(&self) -> Arc<Feed> {
+        self.feed.clone()
+    }
+
+    /// Goes on in a thread of its own until `end`.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn start(self, end: impl Fn() -> bool + Send + 'static) -> std::io::Result<()> {
+        if self.members.is_empty() {
+            return Ok(());
+        }
+        thread::Builder::new().name("informer".to_owned()).spawn(move || self.run(end)).map(drop)
+    }
+
+    fn run(mut self, end: impl Fn() -> bool) {
+        *lock(&self.feed.thread) = Some(thread::current());
+        while !end() {
+            // A fault in one follower must not end the others, and not be for ever.
+            match catch_unwind(AssertUnwindSafe(|| self.turn())) {
+                Ok(true) => thread::sleep(limits::INFORMER_REST),
+                Ok(false) => self.sleep(),
+                Err(_) => {
+                    tracing::error!("a follower panicked; everything is read anew");
+                    lock(&self.feed.queue).missed = true;
+                    thread::sleep(limits::INFORMER_SLEEP_MAX);
+                }
+            }
+        }
+    }
+
+    fn sleep(&self) {
+        self.feed.sleeps.store(true, Ordering::Release);
+        // What came before the flag was set woke nobody.
+        let idle = {
+            let queue = lock(&self.feed.queue);
+            queue.events.is_empty() && !queue.missed
+        };
+        if idle {
+            thread::park_timeout(limits::INFORMER_SLEEP_MAX);
+        }
+        self.feed.sleeps.store(false, Ordering::Release);
+    }
+
+    /// Tells what has come; answers whether there was anything.
+    fn turn(&mut self) -> bool {
+        let events = {
+            let mut queue = lock(&self.feed.queue);
+            if mem::take(&mut queue.missed) {
+                if queue.cursor.is_none() {
+                    queue.cursor = self.storage.events_after(queue.seen).ok();
+                    queue.missed = queue.cursor.is_none();
+                }
+                queue.busy = true;
+                None
+            } else if queue.events.is_empty() {
+                return false;
+            } else {
+                queue.busy = true;
+                Some(mem::take(&mut queue.events))
+            }
+        };
+        match events {
+            None => self.resync(),
+            Some(events) => self.tell(&events),
+        }
+        lock(&self.feed.queue).busy = false;
+        true
+    }
+
+    fn resync(&mut self) {
+        for Member { follower, .. } in &mut self.members {
+            follower.resync(&*self.storage);
+            follower.settle();
+        }
+    }
+
+    fn tell(&mut self, events: &VecDeque<Arc<Event>>) {
+        for event in events {
+            for Member { follower, wants, dirty } in &mut self.members {
+                if wants.has(event.object.resource) {
+                    follower.observe(event);
+                    *dirty = true;
+                }
+            }
+        }
+        for Member { follower, dirty, .. } in &mut self.members {
+            if mem::take(dirty) {
+                follower.settle();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "informer_tests.rs"]
+mod tests;
