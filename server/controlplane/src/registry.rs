@@ -37,6 +37,10 @@ pub struct Registry {
     pub services: ResourceId,
     /// The index of the objects that stand for addresses of services.
     pub ip_addresses: ResourceId,
+    /// The index of FlowSchemas.
+    pub flow_schemas: ResourceId,
+    /// The index of PriorityLevelConfigurations.
+    pub priority_levels: ResourceId,
     /// Who hands out addresses and ports of services; it waits for [`ServiceAllocator::start`].
     pub allocator: &'static ServiceAllocator,
     /// The index of namespaces.
@@ -81,6 +85,8 @@ pub fn build(schema: &'static Schema) -> Registry {
         stored_names: Vec::new(),
         services: ResourceId(0),
         ip_addresses: ResourceId(0),
+        flow_schemas: ResourceId(0),
+        priority_levels: ResourceId(0),
         allocator: Box::leak(Box::default()),
         namespaces: ResourceId(0),
     };
@@ -121,6 +127,8 @@ pub fn build(schema: &'static Schema) -> Registry {
     registry.services = registry.store("services");
     registry.ip_addresses = registry.store("ipaddresses.networking.k8s.io");
     registry.namespaces = registry.store("namespaces");
+    registry.flow_schemas = registry.store("flowschemas.flowcontrol.apiserver.k8s.io");
+    registry.priority_levels = registry.store("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io");
     registry
 }
 

@@ -1,19 +1,17 @@
 //! The objects that every cluster has: created at start, and seen to from then on.
 
 use std::{
-    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use ringbolt_apiserver::{
-    authentication::{UserInfo, user},
     server::{
         GenericApiServer,
         hooks::{DuplicateHook, HookContext},
     },
-    serving::loopback::{Call, USER},
+    serving::loopback::Call,
 };
 use ringbolt_controlplane::{
     bootstrap::{self, BootstrapObject},
@@ -24,6 +22,9 @@ use ringbolt_machinery::time::Moment;
 use crate::settings::Settings;
 
 mod config_maps;
+mod priority_and_fairness;
+
+pub use priority_and_fairness::FlowControlObjects;
 
 /// How often the objects are looked after, as kube-apiserver does it with the namespaces.
 const RESYNC: Duration = Duration::from_secs(60);
@@ -41,6 +42,7 @@ pub fn install(
     settings: &Settings,
     client_ca: String,
     repair: Repair,
+    flow_control: FlowControlObjects,
 ) -> Result<(), DuplicateHook> {
     let port = settings.advertised.port();
     let address = settings.service_addresses.first().map(|range| range.first_address());
@@ -69,6 +71,9 @@ pub fn install(
             bootstrap::SYSTEM_PRIORITY_CLASSES.iter().try_for_each(|object| ensure(context, object))
         }),
     )?;
+    keep(server, "priority-and-fairness-config-producer", move |context| {
+        priority_and_fairness::ensure(context, flow_control)
+    })?;
     keep(server, "bootstrap-controller", move |context| {
         service.iter().try_for_each(|object| ensure(context, object))?;
         endpoints.iter().try_for_each(|object| renew(context, object))
@@ -171,8 +176,6 @@ fn patch(
     content_type: &'static str,
     body: Vec<u8>,
 ) -> Option<(u16, Vec<u8>)> {
-    let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
-    let user = Arc::new(UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() });
-    let call = Call { method: "PATCH", target, content_type, body: body.into(), user };
+    let call = Call::of_server("PATCH", target, content_type, body.into());
     context.loopback.call_all(vec![call]).pop().flatten()
 }

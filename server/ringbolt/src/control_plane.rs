@@ -15,7 +15,10 @@ use ringbolt_controlplane::{admission::Pipeline, registry::Registry, services::r
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
-use crate::{bootstrap, settings::Settings};
+use crate::{
+    bootstrap::{self, FlowControlObjects},
+    settings::Settings,
+};
 
 /// The authorities of both sides of a connection, as PEM.
 pub struct Trust {
@@ -47,6 +50,8 @@ pub fn server(
     let admission: Arc<dyn Admission> =
         Arc::new(Pipeline::new(schema, &registry, settings.admission, reviewers.authorizers.clone()));
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
+    let flow_control =
+        FlowControlObjects { flow_schemas: registry.flow_schemas, priority_levels: registry.priority_levels };
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals
@@ -89,7 +94,8 @@ pub fn server(
         },
         move || size.size_bytes(),
     );
-    bootstrap::install(&mut server, settings, trust.client_ca, repair).map_err(|e| e.to_string())?;
+    bootstrap::install(&mut server, settings, trust.client_ca, repair, flow_control)
+        .map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));
         server.add_post_start_hook("start-embedded-controllers", start).map_err(|e| e.to_string())?;

@@ -48,6 +48,20 @@ pub struct Call {
     pub user: Arc<UserInfo>,
 }
 
+impl Call {
+    /// A request of the server itself.
+    pub fn of_server(
+        method: &'static str,
+        target: impl Into<String>,
+        content_type: &'static str,
+        body: Bytes,
+    ) -> Self {
+        let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
+        let user = Arc::new(UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() });
+        Call { method, target: target.into(), content_type, body, user }
+    }
+}
+
 struct Job {
     call: Call,
     /// The place of the call among those that were made with it.
@@ -62,11 +76,7 @@ impl Loopback {
     /// Sends JSON as the server itself and waits for the answer. `None` where there is none: the server is not there
     /// (any more), or it took too long.
     pub fn request(&self, method: &'static str, target: impl Into<String>, body: Bytes) -> Option<Answer> {
-        let groups = vec![user::SYSTEM_PRIVILEGED.to_owned(), user::ALL_AUTHENTICATED.to_owned()];
-        let user = UserInfo { name: USER.to_owned(), groups, ..UserInfo::default() };
-        let target = target.into();
-        let call = Call { method, target, content_type: crate::response::JSON, body, user: Arc::new(user) };
-        self.call_all(vec![call]).pop()?
+        self.call_all(vec![Call::of_server(method, target, crate::response::JSON, body)]).pop()?
     }
 
     /// Makes all calls at once and waits for all answers, which come in the order of the calls. The caller sees to it
