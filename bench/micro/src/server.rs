@@ -88,7 +88,7 @@ impl Server {
             (stored("configmaps"), stored("pods"), stored("serviceaccounts"));
         let admission: Arc<dyn Admission> = match admits {
             true => {
-                let authorizers = Arc::new(Authorizers::new(modes.clone()));
+                let authorizers = Arc::new(Authorizers::of_modes(&modes));
                 Arc::new(Pipeline::new(schema, &registry, default_admission(), authorizers))
             }
             false => Arc::new(AdmitAll),
