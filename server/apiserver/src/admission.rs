@@ -94,6 +94,25 @@ pub trait Admission: Send + Sync {
         old: Option<&Value<'_>>,
     ) -> Result<(), Status>;
 
+    /// Whether the writer may hand out what `object`, which takes the place of `old`, hands out: nobody gives others
+    /// rights that they do not hold. No plugin, and not to be switched off; it is asked here because it stands between
+    /// the two halves, before the strategy prepares the object. `requested` is the name in the request's path; the name
+    /// in `attributes` is empty where it is still to be generated.
+    ///
+    /// # Errors
+    /// The refusal.
+    fn confirm_no_escalation(
+        &self,
+        attributes: &Attributes<'_>,
+        requested: &str,
+        arena: &Bump,
+        object: &Value<'_>,
+        old: Option<&Value<'_>>,
+    ) -> Result<(), Status> {
+        let _ = (attributes, requested, arena, object, old);
+        Ok(())
+    }
+
     /// The validating half. A delete has no `object`, a create no `old`.
     ///
     /// # Errors

@@ -1,5 +1,9 @@
 //! Objects the server makes sure of at start.
 
+pub mod policy;
+mod policy_table;
+mod reconcile;
+
 use std::{borrow::Cow, net::IpAddr};
 
 use ringbolt_machinery::json::quote::write_string;

@@ -14,6 +14,7 @@ mod printers;
 mod quality_of_service;
 mod quantity;
 pub mod quota;
+mod rbac;
 pub mod registry;
 mod semantic;
 pub mod services;

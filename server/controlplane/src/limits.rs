@@ -25,3 +25,10 @@ pub(crate) const ENDPOINT_ADDRESSES_MAX: usize = 100;
 /// Pairs of ports of one pod that are warned of. There are as many pairs as the ports' square, and an answer carries
 /// 4 KiB of warnings, so at most so many of a character each.
 pub(crate) const OVERLAPS_MAX: usize = 4 * 1024;
+
+/// Comparisons of a rule that is held with a part of one that is handed out, for one role or binding: some ten
+/// milliseconds. A cluster's administrator holds a handful of rules, a role has hundreds of parts.
+pub(crate) const ESCALATION_COMPARISONS_MAX: usize = 1024 * 1024;
+
+/// Parts of rules that are not held which an answer may name: some 100 bytes each.
+pub(crate) const ESCALATION_MISSING_MAX: usize = 16 * 1024;

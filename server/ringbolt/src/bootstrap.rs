@@ -14,7 +14,7 @@ use ringbolt_apiserver::{
     serving::loopback::Call,
 };
 use ringbolt_controlplane::{
-    bootstrap::{self, BootstrapObject},
+    bootstrap::{self, BootstrapObject, policy::BootstrapPolicy},
     services::repair::Repair,
 };
 use ringbolt_machinery::time::Moment;
@@ -23,6 +23,7 @@ use crate::settings::Settings;
 
 mod config_maps;
 mod priority_and_fairness;
+mod roles;
 
 pub use priority_and_fairness::FlowControlObjects;
 
@@ -43,6 +44,7 @@ pub fn install(
     client_ca: String,
     repair: Repair,
     flow_control: FlowControlObjects,
+    policy: BootstrapPolicy,
 ) -> Result<(), DuplicateHook> {
     let port = settings.advertised.port();
     let address = settings.service_addresses.first().map(|range| range.first_address());
@@ -64,6 +66,10 @@ pub fn install(
     server.add_post_start_hook(
         "start-service-ip-repair-controllers",
         Box::new(move |context| repair.start(context)),
+    )?;
+    server.add_post_start_hook(
+        "rbac/bootstrap-roles",
+        Box::new(move |context| roles::reconcile(context, &policy)),
     )?;
     server.add_post_start_hook(
         "scheduling/bootstrap-system-priority-classes",

@@ -11,7 +11,9 @@ use ringbolt_apiserver::{
     version,
 };
 use ringbolt_controllers as controllers;
-use ringbolt_controlplane::{admission::Pipeline, registry::Registry, services::repair::Repair};
+use ringbolt_controlplane::{
+    admission::Pipeline, bootstrap::policy::BootstrapPolicy, registry::Registry, services::repair::Repair,
+};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
@@ -49,6 +51,7 @@ pub fn server(
     let wanted = controllers::Config::new(settings.controllers, schema, &registry, trust.root_ca);
     let admission: Arc<dyn Admission> =
         Arc::new(Pipeline::new(schema, &registry, settings.admission, reviewers.authorizers.clone()));
+    let policy = BootstrapPolicy::new(schema, &registry);
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let flow_control =
         FlowControlObjects { flow_schemas: registry.flow_schemas, priority_levels: registry.priority_levels };
@@ -94,7 +97,7 @@ pub fn server(
         },
         move || size.size_bytes(),
     );
-    bootstrap::install(&mut server, settings, trust.client_ca, repair, flow_control)
+    bootstrap::install(&mut server, settings, trust.client_ca, repair, flow_control, policy)
         .map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));

@@ -53,6 +53,8 @@ pub(crate) struct Prepared {
 pub(crate) struct Context<'c> {
     pub(crate) user: &'c UserInfo,
     pub(crate) namespace: &'c str,
+    /// The name in the path; only what PUT and PATCH create has one.
+    pub(crate) requested: &'c str,
     pub(crate) dry_run: bool,
 }
 
@@ -94,7 +96,8 @@ impl Create {
     async fn attempts(&self, warnings: &mut Vec<String>) -> Result<Bytes, Status> {
         let mut last = String::new();
         let mut owners = Owners::Kept;
-        let context = Context { user: &self.user, namespace: &self.namespace, dry_run: self.dry_run };
+        let (user, namespace, dry_run) = (&self.user, &*self.namespace, self.dry_run);
+        let context = Context { user, namespace, requested: "", dry_run };
         let (mut names, mut races, mut waits, mut last_race) = (0, 0, 1, None);
         let wait = ADMISSION_WAIT + ADMISSION_WAIT.mul_f64(self.core.random_u64() as f64 / u64::MAX as f64);
         while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
@@ -163,15 +166,11 @@ pub(crate) fn prepare<'a>(
     object: &mut Value<'a>,
     warnings: &mut Vec<String>,
 ) -> Result<Prepared, Status> {
-    let Context { user, namespace, dry_run } = context;
+    let Context { user, namespace, requested, dry_run } = context;
     let generated =
         metadata::text(object, "name").is_empty() && !metadata::text(object, "generateName").is_empty();
     check_namespace(store, core, namespace, metadata::text(object, "name"))?;
     let version = metadata::text(object, "resourceVersion").to_owned();
-    // It is the store that refuses a version, and a dry run does not get that far.
-    if !dry_run && version.parse::<u64>().is_ok_and(|v| v != 0) {
-        return Err(Status::unknown_error("resourceVersion should not be set on objects to be created"));
-    }
     metadata::before_create(core, arena, store, object);
     let strategy = store.served.strategy;
     let warned = RefCell::default();
@@ -194,6 +193,8 @@ pub(crate) fn prepare<'a>(
     warnings.append(&mut warned.borrow_mut());
     admitted?;
     owner_references::deduplicate(arena, object, true, warnings);
+    let unnamed = attributes(if generated { "" } else { &name });
+    store.admission.confirm_no_escalation(&unnamed, requested, arena, object, None)?;
     let attributes = attributes(&name);
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
@@ -214,6 +215,10 @@ pub(crate) fn prepare<'a>(
     let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, object, None));
     warnings.append(&mut warned.borrow_mut());
     let charges = charges?;
+    // It is the store that refuses a version, and a dry run does not get that far.
+    if !dry_run && version.parse::<u64>().is_ok_and(|v| v != 0) {
+        return Err(Status::unknown_error("resourceVersion should not be set on objects to be created"));
+    }
     let encoded = write::encode(store, object);
     let write = write::put(store, object, encoded, Precondition::Absent);
     Ok(Prepared { write, name, generated, version, charges })

@@ -238,7 +238,8 @@ impl<C: Change> Update<C> {
         if let Some(tracker) = self.change.tracker() {
             owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
         }
-        let context = create::Context { user: &self.user, namespace: &self.namespace, dry_run: self.dry_run };
+        let (user, namespace, dry_run) = (&self.user, &*self.namespace, self.dry_run);
+        let context = create::Context { user, namespace, requested: &self.name, dry_run };
         let prepared = create::prepare(&self.store, &self.core, context, arena, &mut object, warnings)?;
         Ok(Step::Write { write: prepared.write, charges: prepared.charges, retry: true, created: true })
     }
@@ -257,12 +258,11 @@ impl<C: Change> Update<C> {
         // Both lie in the arena, which forgets them at once: taking them apart would be a walk for nothing.
         let old = ManuallyDrop::new(old);
         let mut object = ManuallyDrop::new(self.change.object(arena, Some((stored, &old)), warnings)?);
-        // The uid is storage's precondition, the version is looked at by what runs inside it.
+        // The uid is storage's precondition, the version is looked at by what runs inside it, once the object is admitted.
         let uid = metadata::text(&object, "uid");
         if self.change.uid_is_precondition() && !uid.is_empty() && uid != metadata::text(&old, "uid") {
             return Err(self.uid_conflict(uid, metadata::text(&old, "uid")));
         }
-        self.check_version(&object, stored)?;
         if let Some(tracker) = self.change.tracker() {
             owners.track(arena, &mut object, |object| tracker.updated(arena, store, &old, object));
         }
@@ -282,6 +282,8 @@ impl<C: Change> Update<C> {
         warnings.append(&mut warned.borrow_mut());
         admitted?;
         owner_references::deduplicate(arena, &mut object, true, warnings);
+        store.admission.confirm_no_escalation(&attributes, &self.name, arena, &object, Some(&old))?;
+        self.check_version(&object, stored)?;
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
         let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &self.name, errors);

@@ -8,7 +8,7 @@ mod certificates;
 mod default_class;
 mod limit_ranger;
 mod objects;
-mod permissions;
+pub(crate) mod permissions;
 mod priority;
 mod resource_quota;
 mod runtime_class;
@@ -29,7 +29,7 @@ use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
 use ringbolt_storage::api::Write;
 
 use self::objects::Objects;
-use crate::{registry::Registry, services::ServiceAddresses};
+use crate::{rbac::EscalationCheck, registry::Registry, services::ServiceAddresses};
 
 macro_rules! plugins {
     ($($name:ident $on:literal,)*) => {
@@ -125,6 +125,7 @@ pub struct Pipeline {
     objects: Objects,
     addresses: ServiceAddresses,
     authorizers: Arc<Authorizers>,
+    escalation: EscalationCheck,
 }
 
 impl Pipeline {
@@ -137,6 +138,7 @@ impl Pipeline {
     ) -> Self {
         Pipeline {
             authorizers,
+            escalation: EscalationCheck::new(schema, registry),
             config,
             objects: Objects::new(schema, registry),
             addresses: ServiceAddresses::new(schema, registry),
@@ -182,6 +184,17 @@ impl Admission for Pipeline {
             default_class::admit_ingress(objects, attributes, arena, object);
         }
         Ok(())
+    }
+
+    fn confirm_no_escalation(
+        &self,
+        attributes: &Attributes<'_>,
+        requested: &str,
+        arena: &Bump,
+        object: &Value<'_>,
+        old: Option<&Value<'_>>,
+    ) -> Result<(), Status> {
+        self.escalation.confirm(&self.authorizers, attributes, requested, arena, object, old)
     }
 
     fn validate(

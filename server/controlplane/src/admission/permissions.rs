@@ -7,7 +7,7 @@ use ringbolt_apiserver::{
 use ringbolt_protocol::request_info::{RequestInfo, Verb};
 
 /// Whether the writer may do `verb` to what `of` is about. An authorizer that errs says no.
-pub(super) fn may(
+pub(crate) fn may(
     authorizers: &Authorizers,
     attributes: &Attributes<'_>,
     verb: &str,
@@ -17,7 +17,7 @@ pub(super) fn may(
 }
 
 /// A question about a named object, as [`may`] asks it.
-pub(super) fn about<'r>(
+pub(crate) fn about<'r>(
     (group, version, resource): (&'r str, &'r str, &'r str),
     namespace: &'r str,
     name: &'r str,
