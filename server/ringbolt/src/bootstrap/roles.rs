@@ -14,8 +14,19 @@ use super::MANAGED;
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Makes them as they should be: all that can be done at once is asked for at once, until nothing is left to do.
+/// Makes them as they should be, and waits until those who decide by them know them: whoever comes when the server is
+/// ready has the roles that they have.
 pub(super) fn reconcile(context: &HookContext, policy: &BootstrapPolicy) -> Result<(), String> {
+    make(context, policy)?;
+    // One who is behind catches up; nothing is gained by not serving meanwhile.
+    if !context.feed.wait(context.storage.revision(), PATIENCE) {
+        tracing::warn!("the roles of the bootstrap policy are stored, and not decided by yet");
+    }
+    Ok(())
+}
+
+/// All that can be done at once is asked for at once, until nothing is left to do.
+fn make(context: &HookContext, policy: &BootstrapPolicy) -> Result<(), String> {
     let (storage, begun) = (&*context.storage, Instant::now());
     let mut pending: Vec<usize> = (0..policy.count()).collect();
     loop {
