@@ -52,7 +52,7 @@ pub(crate) fn rig_without(disabled: &[&str]) -> Rig {
     let config =
         Config { enabled: Enabled::new(&[], &disabled), not_ready_seconds: 300, unreachable_seconds: 60 };
     // What a plugin asks the authorizers is another matter.
-    let authorizers = Arc::new(Authorizers::new(vec![Mode::AlwaysDeny]));
+    let authorizers = Arc::new(Authorizers::of_modes(&[Mode::AlwaysDeny]));
     let pipeline = Pipeline::new(schema, &registry, config, authorizers);
     Rig { schema, registry, storage, pipeline }
 }
