@@ -109,3 +109,9 @@ pub const INFORMER_EVENTS_MAX: usize = 1 << 16;
 pub const INFORMER_REST: Duration = Duration::from_millis(1);
 /// The informer's longest sleep: how soon it sees the end of the server.
 pub const INFORMER_SLEEP_MAX: Duration = Duration::from_millis(250);
+/// Roles of one subject in one namespace that a decision looks at one by one, some 2 ns each; more are put together in
+/// a table when they change.
+pub const ROLES_WALKED: usize = 64;
+/// Entries that one rule has in such a table at most, one for each verb, group, resource and name. A rule that would
+/// have more stands there by group and resource alone, and is looked at for each question about them.
+pub const RULE_COMBINATIONS: usize = 4096;

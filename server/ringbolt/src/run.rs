@@ -4,7 +4,6 @@ use std::{fs, path::Path, sync::Arc, time::Instant};
 
 use ringbolt_apiserver::{
     authentication::{Authenticators, token_file::TokenFile, x509::ClientCertificates},
-    authorization::Authorizers,
     server::{Config, NotFound, SecureServing},
 };
 use ringbolt_controlplane::registry::{self, Registry};
@@ -20,6 +19,7 @@ use signal_hook::{
 };
 
 use crate::{
+    authorization::{Authorization, authorization},
     control_plane::{self, Trust},
     disk::JournalDisk,
     flags::Flags,
@@ -53,12 +53,13 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     let Opened { schema, registry, store } = opened?;
     pages::by_size_of(&store);
     authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
+    let Authorization { authorizers, followers } = authorization(&settings.modes, &registry)?;
     let config = Config {
         storage: store.clone(),
         secure_serving: SecureServing { address: settings.address, tls: keys.tls.clone() },
         insecure_bench: settings.bench,
         authenticators: Arc::new(authenticators),
-        authorizers: Arc::new(Authorizers::of_modes(&settings.modes)),
+        authorizers: Arc::new(authorizers),
         max_requests_inflight: settings.max_requests_inflight,
         max_mutating_requests_inflight: settings.max_mutating_requests_inflight,
         request_timeout: settings.request_timeout,
@@ -68,7 +69,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         livez_grace_period: settings.livez_grace_period,
         goaway_chance: settings.goaway_chance,
         profiling: settings.profiling,
-        followers: Vec::new(),
+        followers,
         engine: EngineConfig::default(),
     };
     let server = control_plane::server(

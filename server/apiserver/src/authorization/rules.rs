@@ -22,11 +22,31 @@ pub struct Rules {
     pub non_resource: Vec<(Vec<String>, Vec<String>)>,
     /// Some authorizer cannot list its rules, or not all of them.
     pub incomplete: bool,
-    /// Why.
-    pub evaluation_error: String,
+    /// What was not found on the way, each in a text of its own.
+    pub errors: Vec<String>,
+}
+
+/// Many errors as one (`utilerrors.Aggregate`): each text once, in brackets where there are several; empty for none.
+pub(super) fn aggregate(errors: &[String]) -> String {
+    let mut seen: Vec<&str> = Vec::new();
+    for error in errors {
+        if !seen.contains(&error.as_str()) {
+            seen.push(error);
+        }
+    }
+    match seen.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        all => format!("[{}]", all.join(", ")),
+    }
 }
 
 impl Rules {
+    /// The errors as reviews tell them.
+    pub fn evaluation_error(&self) -> String {
+        aggregate(&self.errors)
+    }
+
     pub(super) fn allow_everything(&mut self) {
         let all = || vec!["*".to_owned()];
         self.resource.push(ResourceRule {
@@ -41,6 +61,7 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::{
         authentication::UserInfo,
         authorization::{Authorizers, Mode},
@@ -60,5 +81,17 @@ mod tests {
         check(&rbac, &["system:masters"], 1, &["*", "/healthz"]);
         check(&[Mode::AlwaysAllow], &[], 1, &["*"]);
         check(&[Mode::AlwaysDeny], &["system:masters"], 0, &[]);
+    }
+
+    #[test]
+    fn errors_as_one() {
+        let check = |errors: &[&str], expect: &str| {
+            let errors = errors.iter().map(|error| (*error).to_owned()).collect();
+            assert_eq!(Rules { errors, ..Rules::default() }.evaluation_error(), expect);
+        };
+        check(&[], "");
+        check(&["a"], "a");
+        check(&["a", "a"], "a");
+        check(&["b", "a", "b"], "[b, a]");
     }
 }

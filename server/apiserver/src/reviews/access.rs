@@ -21,6 +21,8 @@ pub(super) fn review<'a>(
     let spec = review.path(&["spec"]).unwrap_or(&nothing);
     let fields = attributes::fields(spec);
     let request = attributes::request(spec, &fields);
+    // Any verb can be asked about, also those that no request has.
+    let verb = attributes::verb(spec);
     let named;
     let user = if kind == Kind::SelfSubjectAccess {
         asker
@@ -28,11 +30,11 @@ pub(super) fn review<'a>(
         named = attributes::user(spec);
         &named
     };
-    let decision = authorizers.authorize(user, &request);
+    let decision = authorizers.authorize_verb(user, verb, &request);
     let error = attributes::evaluation_error(spec);
     let mut status = Map::new_in(arena);
     let (allowed, reason) = match decision {
-        Decision::Allow => (true, authorizers.explain(user, request.verb.as_str(), &request)),
+        Decision::Allow => (true, authorizers.explain(user, verb, &request)),
         Decision::NoOpinion(reason) => (false, reason),
     };
     status.push_unique("allowed", Value::Bool(allowed));

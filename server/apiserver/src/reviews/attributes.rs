@@ -54,6 +54,12 @@ pub(super) fn fields(spec: &Value<'_>) -> Vec<FieldRequirement> {
     list.iter().filter_map(read).collect()
 }
 
+/// The verb a spec names.
+pub(super) fn verb<'a>(spec: &Value<'a>) -> &'a str {
+    let of = spec.path(&["resourceAttributes"]).filter(|of| !of.is_null());
+    of.or(spec.path(&["nonResourceAttributes"])).map_or("", |of| text(of, "verb"))
+}
+
 /// The request a spec describes, which selects by these fields.
 pub(super) fn request<'a>(spec: &Value<'a>, fields: &'a [FieldRequirement]) -> RequestInfo<'a> {
     if let Some(of) = spec.path(&["resourceAttributes"]).filter(|v| !v.is_null()) {
@@ -64,7 +70,7 @@ pub(super) fn request<'a>(spec: &Value<'a>, fields: &'a [FieldRequirement]) -> R
         let group = text(of, "group");
         return RequestInfo {
             is_resource_request: true,
-            verb: verb(text(of, "verb")),
+            verb: known_verb(text(of, "verb")),
             api_prefix: if group.is_empty() { "api" } else { "apis" },
             api_group: group,
             api_version: version,
@@ -78,11 +84,11 @@ pub(super) fn request<'a>(spec: &Value<'a>, fields: &'a [FieldRequirement]) -> R
     }
     let of = spec.path(&["nonResourceAttributes"]);
     let field = |name| of.map_or("", |of| text(of, name));
-    RequestInfo { path: field("path"), verb: verb(field("verb")), ..RequestInfo::default() }
+    RequestInfo { path: field("path"), verb: known_verb(field("verb")), ..RequestInfo::default() }
 }
 
-/// A verb by its name. Names that no request can have (`*`, `use`) are all the same to authorization.
-fn verb(name: &str) -> Verb {
+/// A verb by its name. Names that no request can have (`*`, `use`) are one.
+fn known_verb(name: &str) -> Verb {
     const ALL: [Verb; 15] = [
         Verb::Get,
         Verb::List,

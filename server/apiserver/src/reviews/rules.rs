@@ -34,8 +34,9 @@ pub(super) fn review<'a>(
     }
     status.push_unique("nonResourceRules", Value::List(list));
     status.push_unique("incomplete", Value::Bool(rules.incomplete));
-    if !rules.evaluation_error.is_empty() {
-        status.push_unique("evaluationError", Value::String(arena.alloc_str(&rules.evaluation_error)));
+    let error = rules.evaluation_error();
+    if !error.is_empty() {
+        status.push_unique("evaluationError", Value::String(arena.alloc_str(&error)));
     }
     let mut answer = Map::new_in(arena);
     answer.push_unique("metadata", Value::Map(Map::new_in(arena)));

@@ -1,0 +1,217 @@
+//! A rule of a role (`PolicyRule`), and what it allows.
+
+use ringbolt_machinery::value::Value;
+
+use super::asked::Asked;
+
+/// All verbs, groups, resources or paths.
+pub(super) const ALL: &str = "*";
+
+/// Verbs that have a bit of their own, in the order of their bits.
+const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+/// The bit of all verbs that have none of their own.
+const OTHER_VERB: u16 = 1 << VERBS.len();
+
+/// A list of names in a rule.
+pub type Names = Box<[Box<str>]>;
+
+/// What one rule of a role gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyRule {
+    /// Verbs, `*` for all.
+    pub verbs: Names,
+    /// API groups, `*` for all.
+    pub api_groups: Names,
+    /// Resources: `pods`, `pods/log`, `*/scale`, or `*` for all.
+    pub resources: Names,
+    /// Names of objects; none for all.
+    pub resource_names: Names,
+    /// Paths, with `*` for any end.
+    pub non_resource_urls: Names,
+    /// The bits of `verbs`.
+    verb_bits: u16,
+}
+
+/// The bit of a verb that is asked for.
+pub(super) fn verb_bit(verb: &str) -> u16 {
+    VERBS.iter().position(|known| *known == verb).map_or(OTHER_VERB, |at| 1 << at)
+}
+
+/// The strings of a list.
+fn names(tree: &Value<'_>, field: &str) -> Names {
+    let list = tree.path(&[field]).and_then(Value::as_list);
+    list.into_iter().flatten().filter_map(Value::as_str).map(Box::from).collect()
+}
+
+impl PolicyRule {
+    /// A rule of these lists.
+    pub fn new(
+        verbs: Names,
+        api_groups: Names,
+        resources: Names,
+        resource_names: Names,
+        non_resource_urls: Names,
+    ) -> PolicyRule {
+        let bits = |verb: &str| if verb == ALL { u16::MAX } else { verb_bit(verb) };
+        let verb_bits = verbs.iter().fold(0, |sum, verb| sum | bits(verb));
+        PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls, verb_bits }
+    }
+
+    /// As it stands in a role.
+    pub fn read(tree: &Value<'_>) -> PolicyRule {
+        PolicyRule::new(
+            names(tree, "verbs"),
+            names(tree, "apiGroups"),
+            names(tree, "resources"),
+            names(tree, "resourceNames"),
+            names(tree, "nonResourceURLs"),
+        )
+    }
+
+    /// Whether what is asked is allowed by this rule alone.
+    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
+        if !self.has_verb(asked) {
+            return false;
+        }
+        match asked.is_resource {
+            true => self.has_group(asked) && self.has_resource(asked) && self.has_name(asked),
+            false => self.has_path(asked.path),
+        }
+    }
+
+    fn has_verb(&self, asked: &Asked<'_>) -> bool {
+        if self.verb_bits & asked.verb_bit == 0 {
+            return false;
+        }
+        // Bits tell known verbs apart, and nothing else.
+        asked.verb_bit != OTHER_VERB || self.verbs.iter().any(|verb| **verb == *ALL || **verb == *asked.verb)
+    }
+
+    fn has_group(&self, asked: &Asked<'_>) -> bool {
+        self.api_groups.iter().any(|group| **group == *asked.group || **group == *ALL)
+    }
+
+    fn has_resource(&self, asked: &Asked<'_>) -> bool {
+        self.resources.iter().any(|resource| {
+            **resource == *ALL
+                || match asked.subresource {
+                    "" => **resource == *asked.resource,
+                    subresource => {
+                        let slashed = resource.strip_suffix(subresource).and_then(|r| r.strip_suffix('/'));
+                        slashed.is_some_and(|of| of == ALL || of == asked.resource)
+                    }
+                }
+        })
+    }
+
+    fn has_name(&self, asked: &Asked<'_>) -> bool {
+        self.resource_names.is_empty() || self.resource_names.iter().any(|name| **name == *asked.name)
+    }
+
+    fn has_path(&self, path: &str) -> bool {
+        self.non_resource_urls
+            .iter()
+            .any(|url| **url == *path || url.ends_with('*') && path.starts_with(url.trim_end_matches('*')))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringbolt_protocol::request_info::RequestInfo;
+
+    use super::{super::hash::Seed, *};
+
+    fn names(text: &str) -> Names {
+        text.split(',').filter(|name| !name.is_empty()).map(|name| Box::from(name.trim())).collect()
+    }
+
+    /// `verbs|groups|resources|names|paths`, a group `core` being the empty one.
+    fn rule(text: &str) -> PolicyRule {
+        let mut parts = text.split('|').map(names);
+        let mut next = || parts.next().unwrap_or_default();
+        let (verbs, groups, resources) = (next(), next(), next());
+        let groups = groups.iter().map(|g| if **g == *"core" { Box::from("") } else { g.clone() }).collect();
+        PolicyRule::new(verbs, groups, resources, next(), next())
+    }
+
+    /// `group resource subresource name`, `-` for none.
+    fn check(text: &str, verb: &str, about: &str, expect: bool) {
+        let mut parts = about.split(' ').map(|part| if part == "-" { "" } else { part });
+        let mut next = || parts.next().unwrap_or_default();
+        let info = match about.starts_with('/') {
+            true => RequestInfo { path: about, ..RequestInfo::default() },
+            false => RequestInfo {
+                is_resource_request: true,
+                api_group: next(),
+                resource: next(),
+                subresource: next(),
+                name: next(),
+                ..RequestInfo::default()
+            },
+        };
+        let asked = Asked::new(Seed::new(), verb, &info);
+        assert_eq!(rule(text).allows(&asked), expect, "{text}: {verb} {about}");
+    }
+
+    #[test]
+    fn verbs() {
+        check("get,list|core|pods", "get", "- pods - a", true);
+        check("get,list|core|pods", "watch", "- pods - a", false);
+        check("*|core|pods", "watch", "- pods - a", true);
+        check("*|core|pods", "use", "- pods - a", true);
+        check("use|core|pods", "use", "- pods - a", true);
+        check("use|core|pods", "sign", "- pods - a", false);
+        check("use|core|pods", "*", "- pods - a", false);
+        check("use|core|pods", "", "- pods - a", false);
+        check("*|core|pods", "", "- pods - a", true);
+        check("|core|pods", "get", "- pods - a", false);
+    }
+
+    #[test]
+    fn groups_and_resources() {
+        check("get|core|pods", "get", "apps pods - a", false);
+        check("get|apps,*|pods", "get", "any pods - a", true);
+        check("get||pods", "get", "- pods - a", false);
+        check("get|core|*", "get", "- pods log a", true);
+        check("get|core|pods", "get", "- pods log a", false);
+        check("get|core|pods/log", "get", "- pods log a", true);
+        check("get|core|pods/log", "get", "- pods - a", false);
+        check("get|core|*/log", "get", "- pods log a", true);
+        check("get|core|*/log", "get", "- pods - a", false);
+        check("get|core|*/log", "get", "- pods og a", false);
+        check("get|core|pods/*", "get", "- pods log a", false);
+        check("get|core|pods/*", "get", "- pods * a", true);
+        check("get|core|xpods/log", "get", "- pods log a", false);
+        // A review may name anything.
+        check("get|core|pods/log", "get", "- pods/log - a", true);
+        check("get|core|pods/a/b", "get", "- pods a/b a", true);
+        check("get|core|pods/a/b", "get", "- pods/a b a", true);
+        check("get|core|*/a/b", "get", "- pods a/b a", true);
+        check("get|core|*/a/b", "get", "- pods/a b a", false);
+        check("get|core|x", "get", "- * - a", false);
+    }
+
+    #[test]
+    fn object_names() {
+        check("get|core|pods|a,b", "get", "- pods - b", true);
+        check("get|core|pods|a,b", "get", "- pods - c", false);
+        check("get|core|pods|a,b", "list", "- pods - -", false);
+        check("get|core|pods|*", "get", "- pods - a", false);
+    }
+
+    #[test]
+    fn paths() {
+        check("get||||/healthz", "get", "/healthz", true);
+        check("get||||/healthz", "get", "/healthz/", false);
+        check("get||||/healthz/*", "get", "/healthz/", true);
+        check("get||||/healthz/*", "get", "/healthz", false);
+        check("get||||/healthz*", "get", "/healthzx", true);
+        check("get||||/healthz**", "get", "/healthzx", true);
+        check("get||||*", "get", "/x", true);
+        check("get||||*", "post", "/x", false);
+        check("get||||/*/x", "get", "/a/x", false);
+        // Rules about resources say nothing of paths, and the other way round.
+        check("*|*|*", "get", "/x", false);
+        check("*||||*", "get", "- pods - a", false);
+    }
+}
