@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use ringbolt_apiserver::{
     admission::{Admission, AdmitAll},
     authentication::{
-        Authenticators, UserInfo, service_account::ServiceAccountTokens, token_file::TokenFile,
+        Anonymous, Authenticators, UserInfo, service_account::ServiceAccountTokens, token_file::TokenFile,
     },
     authorization::{Authorizers, Mode},
     core::CoreContext,
@@ -172,7 +172,7 @@ fn site(
     let metrics = Metrics::new(1);
     core.metrics.get_or_init(|| metrics.clone());
     let tokens = TokenFile::parse(&format!("{TOKEN},admin,1,system:masters")).expect("four columns");
-    let mut authenticators = Authenticators::new(None, Some(tokens), true);
+    let mut authenticators = Authenticators::new(None, Some(tokens), Anonymous::new(true));
     authenticators.service_accounts = account_tokens;
     let request_timeout = Duration::from_secs(60);
     let config = ChainConfig {

@@ -197,7 +197,7 @@ impl CoreState {
 
     /// What a token is checked against on this core.
     pub(crate) fn token_lookup(&self) -> Lookup<'_> {
-        Lookup { storage: &*self.storage, verified: &self.verified_tokens, now: self.unix_seconds() }
+        Lookup::new(&*self.storage, &self.verified_tokens, self.unix_seconds())
     }
 
     /// The engine calls anew: time has passed.

@@ -15,6 +15,8 @@ pub const REQUEST_BODY: usize = 3 << 20;
 /// For how long the verdict on a connection's certificate holds before the chain is verified again. The end of
 /// the certificate itself is always seen at once.
 pub const CERTIFICATE_VERDICT_SECONDS: i64 = 60;
+/// The same for one that was refused: its time may begin, so it is looked at again sooner.
+pub const BAD_CERTIFICATE_VERDICT_SECONDS: i64 = 5;
 /// Tokens of service accounts that a core knows the signatures of: those of all pods of a large machine, and of the
 /// controllers. About 1.5 KiB each; beyond it the least used are checked again when they come back.
 pub const VERIFIED_TOKENS: usize = 2048;
@@ -115,3 +117,12 @@ pub const ROLES_WALKED: usize = 64;
 /// Entries that one rule has in such a table at most, one for each verb, group, resource and name. A rule that would
 /// have more stands there by group and resource alone, and is looked at for each question about them.
 pub const RULE_COMBINATIONS: usize = 4096;
+/// How often watched files are read though nobody told of a change, for file systems that tell nothing
+/// (`FileRefreshDuration` of the generic server).
+pub const FILE_CHECK: Duration = Duration::from_secs(60);
+/// The same where the kernel has no room to tell anything.
+pub const FILE_CHECK_UNTOLD: Duration = Duration::from_secs(2);
+/// For how long a folder must be quiet before its files are read: writers have come to an end then.
+pub const FILE_SETTLE: Duration = Duration::from_millis(50);
+/// For how long that is waited for in a folder that is never quiet.
+pub const FILE_SETTLE_MAX: Duration = Duration::from_secs(1);

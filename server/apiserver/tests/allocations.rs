@@ -142,7 +142,7 @@ fn a_known_token_allocates_nothing() {
     };
     let token = tokens.issuer.sign(claims).expect("a signature");
     let verified = VerifiedTokens::default();
-    let at = Lookup { storage: &*storage, verified: &verified, now: 50 };
+    let at = Lookup::new(&*storage, &verified, 50);
     let user = tokens.user(&token, &at).expect("a good token").expect("of this server");
     assert_eq!(user.name, "system:serviceaccount:ns:robot");
     let count = allocations(|| assert!(matches!(tokens.user(&token, &at), Ok(Some(_)))));

@@ -1,6 +1,7 @@
 //! The objects that every cluster has: created at start, and seen to from then on.
 
 use std::{
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -19,8 +20,9 @@ use ringbolt_controlplane::{
 };
 use ringbolt_machinery::time::Moment;
 
-use crate::settings::Settings;
+use crate::{settings::Settings, trust::Trust};
 
+mod authentication_trust;
 mod config_maps;
 mod priority_and_fairness;
 mod roles;
@@ -41,7 +43,7 @@ const CIDR_CONTROLLER: &str = "kubernetes-service-cidr-controller";
 pub fn install(
     server: &mut GenericApiServer,
     settings: &Settings,
-    client_ca: String,
+    trust: Arc<Trust>,
     repair: Repair,
     flow_control: FlowControlObjects,
     policy: BootstrapPolicy,
@@ -59,9 +61,16 @@ pub fn install(
     keep(server, "start-system-namespaces-controller", |context| {
         bootstrap::SYSTEM_NAMESPACES.iter().try_for_each(|object| ensure(context, object))
     })?;
-    keep(server, "start-cluster-authentication-info-controller", move |context| {
-        config_maps::trust(context, &client_ca)
-    })?;
+    let changed = trust.changed.clone();
+    keep_waiting(
+        server,
+        "start-cluster-authentication-info-controller",
+        move |context| authentication_trust::keep(context, &trust),
+        move |context| {
+            changed.wait(RESYNC);
+            context.signals.shutdown_initiated.is_signaled()
+        },
+    )?;
     keep(server, "start-legacy-token-tracking-controller", config_maps::track)?;
     server.add_post_start_hook(
         "start-service-ip-repair-controllers",
@@ -96,11 +105,21 @@ fn keep(
     name: &'static str,
     work: impl Fn(&HookContext) -> Result<(), String> + Send + 'static,
 ) -> Result<(), DuplicateHook> {
+    keep_waiting(server, name, work, |context| context.signals.shutdown_initiated.wait(RESYNC))
+}
+
+/// The same; `wait` comes back when it is time to work again, and answers whether the server ends.
+fn keep_waiting(
+    server: &mut GenericApiServer,
+    name: &'static str,
+    work: impl Fn(&HookContext) -> Result<(), String> + Send + 'static,
+    wait: impl Fn(&HookContext) -> bool + Send + 'static,
+) -> Result<(), DuplicateHook> {
     let hook = move |context: &HookContext| {
         work(context)?;
         let context = context.clone();
         let again = move || {
-            while !context.signals.shutdown_initiated.wait(RESYNC) {
+            while !wait(&context) {
                 if let Err(error) = work(&context) {
                     tracing::warn!(%error, name);
                 }

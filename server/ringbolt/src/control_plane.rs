@@ -20,15 +20,8 @@ use ringbolt_storage::object::ResourceId;
 use crate::{
     bootstrap::{self, FlowControlObjects},
     settings::Settings,
+    trust::Trust,
 };
-
-/// The authorities of both sides of a connection, as PEM.
-pub struct Trust {
-    /// Whom clients know the server's certificate by.
-    pub root_ca: String,
-    /// Whom the server knows clients' certificates by.
-    pub client_ca: String,
-}
 
 /// Puts the main server in front of `delegate`.
 pub fn server(
@@ -37,7 +30,8 @@ pub fn server(
     schema: &'static Schema,
     registry: Registry,
     settings: &Settings,
-    trust: Trust,
+    root_ca: String,
+    trust: Arc<Trust>,
 ) -> Result<GenericApiServer, String> {
     let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
@@ -48,7 +42,7 @@ pub fn server(
         settings.service_addresses.clone(),
         settings.node_ports,
     );
-    let wanted = controllers::Config::new(settings.controllers, schema, &registry, trust.root_ca);
+    let wanted = controllers::Config::new(settings.controllers, schema, &registry, root_ca);
     let admission: Arc<dyn Admission> =
         Arc::new(Pipeline::new(schema, &registry, settings.admission, reviewers.authorizers.clone()));
     let policy = BootstrapPolicy::new(schema, &registry);
@@ -97,7 +91,7 @@ pub fn server(
         },
         move || size.size_bytes(),
     );
-    bootstrap::install(&mut server, settings, trust.client_ca, repair, flow_control, policy)
+    bootstrap::install(&mut server, settings, trust, repair, flow_control, policy)
         .map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));

@@ -3,8 +3,12 @@
 #![expect(unreachable_pub, reason = "nothing is reachable from outside of a program")]
 
 mod admission_plugins;
+mod authentication;
+mod authentication_config;
 mod authorization;
+mod authorization_config;
 mod bootstrap;
+mod config_file;
 mod control_plane;
 mod disk;
 mod flags;
@@ -17,6 +21,7 @@ mod run;
 mod service_account;
 mod settings;
 mod storage_command;
+mod trust;
 
 use std::{process::ExitCode, time::Instant};
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::Instant};
 
 use ringbolt_apiserver::{
-    authentication::{Authenticators, token_file::TokenFile, x509::ClientCertificates},
+    authentication::bootstrap_token::BootstrapTokens,
     server::{Config, NotFound, SecureServing},
 };
 use ringbolt_controlplane::registry::{self, Registry};
@@ -19,8 +19,9 @@ use signal_hook::{
 };
 
 use crate::{
+    authentication::Authentication,
     authorization::{Authorization, authorization},
-    control_plane::{self, Trust},
+    control_plane,
     disk::JournalDisk,
     flags::Flags,
     inspect::StoredInspect,
@@ -49,11 +50,17 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         let opened = Opened::open(&settings);
         (keys.join(), opened)
     });
-    let (keys, mut authenticators, keyring) = keys.map_err(|_| "making keys panicked".to_owned())??;
+    let (keys, authentication, keyring) = keys.map_err(|_| "making keys panicked".to_owned())??;
+    let Authentication { mut authenticators, trust, files } = authentication;
     let Opened { schema, registry, store } = opened?;
     pages::by_size_of(&store);
     authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
     let Authorization { authorizers, followers } = authorization(&settings.modes, &registry)?;
+    authenticators.bootstrap_tokens = settings.authentication.bootstrap_tokens.then(|| BootstrapTokens {
+        secrets: registry
+            .find("", "v1", "secrets")
+            .map_or_else(|| unreachable!("they are built in"), |s| s.stored),
+    });
     let config = Config {
         storage: store.clone(),
         secure_serving: SecureServing { address: settings.address, tls: keys.tls.clone() },
@@ -78,11 +85,13 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         schema,
         registry,
         &settings,
-        Trust { root_ca: keys.root_ca().to_owned(), client_ca: keys.client_ca.clone() },
+        keys.root_ca().to_owned(),
+        trust,
     )?;
     let prepared = server.prepare_run().map_err(|e| e.to_string())?;
     let running = prepared.start().map_err(|e| e.to_string())?;
     running.wait_for_hooks().map_err(|(hook, why)| format!("PostStartHook {hook:?} failed: {why}"))?;
+    let _files = files.start().map_err(|e| format!("files that are read anew: {e}"))?;
     announce(&settings, &keys, begun)?;
     // Of what reading the store took.
     give_back_memory();
@@ -141,15 +150,13 @@ struct Keys {
     certificate: String,
     /// The authority that signed it, where that was made here.
     authority: Option<String>,
-    /// The authorities that clients are verified by.
-    client_ca: String,
     /// The authority made here and its administrator, where clients are not verified by another one.
     own: Option<Pki>,
 }
 
 impl Keys {
-    fn open(settings: &Settings) -> Result<(Keys, Authenticators, Keyring), String> {
-        let needs_own = settings.client_ca.is_none() || settings.serving == Serving::Own;
+    fn open(settings: &Settings) -> Result<(Keys, Authentication, Keyring), String> {
+        let needs_own = settings.authentication.client_ca.is_none() || settings.serving == Serving::Own;
         let own = needs_own
             .then(|| Pki::open(&layout::pki(&settings.data_dir), &settings.names))
             .transpose()
@@ -164,21 +171,15 @@ impl Keys {
             (Serving::Own, Some(own)) => own.serving.clone(),
             (Serving::Own, None) => return Err("no serving certificate".to_owned()),
         };
-        let client_ca = match (&settings.client_ca, &own) {
-            (Some(file), _) => read(file)?,
-            (None, Some(own)) => own.ca.clone(),
-            (None, None) => return Err("no client authority".to_owned()),
-        };
         let keyring = Keyring::open(settings)?;
-        let authenticators = authenticators(settings, &client_ca)?;
+        let authentication = Authentication::open(settings, own.as_ref().map_or("", |own| &own.ca))?;
         let keys = Keys {
-            tls: Arc::new(tls(settings, &serving)?),
+            tls: Arc::new(tls(settings, &serving, authentication.trust.subjects())?),
             certificate: serving.certificate,
             authority: own.as_ref().filter(|_| settings.serving == Serving::Own).map(|own| own.ca.clone()),
-            client_ca,
-            own: own.filter(|_| settings.client_ca.is_none()),
+            own: own.filter(|_| settings.authentication.client_ca.is_none()),
         };
-        Ok((keys, authenticators, keyring))
+        Ok((keys, authentication, keyring))
     }
 
     /// What clients know the server by. The server of `--tls-cert-file` and `--cert-dir` is known by its own
@@ -188,28 +189,18 @@ impl Keys {
     }
 }
 
-fn tls(settings: &Settings, serving: &Pair) -> Result<TlsConfig, String> {
+fn tls(settings: &Settings, serving: &Pair, client_ca_subjects: Vec<Vec<u8>>) -> Result<TlsConfig, String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(serving.certificate.as_bytes()).collect();
     let chain = chain.map_err(|e| format!("serving certificate: {e}"))?;
     let key =
         PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).map_err(|e| format!("serving key: {e}"))?;
     let mut tls = TlsSettings::new(vec![TlsCertificate { chain, key, names: Vec::new() }]);
+    tls.client_ca_subjects = client_ca_subjects;
     tls.min_version = settings.tls_min_version;
     if !settings.http2 {
         tls.alpn.retain(|protocol| protocol != b"h2");
     }
     TlsConfig::new(tls).map_err(|e| e.to_string())
-}
-
-fn authenticators(settings: &Settings, client_ca: &str) -> Result<Authenticators, String> {
-    let certificates =
-        ClientCertificates::from_pem(client_ca.as_bytes()).map_err(|e| format!("client authority: {e}"))?;
-    let tokens = settings
-        .tokens
-        .as_deref()
-        .map(|path| TokenFile::read(path).map_err(|e| format!("token file {}: {e}", path.display())))
-        .transpose()?;
-    Ok(Authenticators::new(Some(certificates), tokens, settings.anonymous))
 }
 
 fn read(path: &Path) -> Result<String, String> {

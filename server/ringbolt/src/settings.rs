@@ -15,7 +15,10 @@ use ringbolt_controlplane::{
 };
 use ringbolt_engine::TlsVersion;
 
-use crate::{admission_plugins, flags::Flags, pki::Names, service_account::ServiceAccountSettings};
+use crate::{
+    admission_plugins, authentication::AuthenticationSettings, authorization_config, flags::Flags,
+    pki::Names, service_account::ServiceAccountSettings,
+};
 
 /// Where the serving certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +56,8 @@ pub struct Settings {
     pub bench: Option<InsecureBench>,
     /// What to serve with.
     pub serving: Serving,
-    /// `--client-ca-file`; without it the authority in the data directory is trusted.
-    pub client_ca: Option<PathBuf>,
-    /// `--token-auth-file`
-    pub tokens: Option<PathBuf>,
-    /// `--anonymous-auth`
-    pub anonymous: bool,
+    /// Who asks, but for service accounts.
+    pub authentication: AuthenticationSettings,
     /// `--authorization-mode`
     pub modes: Vec<Mode>,
     /// `--tls-min-version`
@@ -113,14 +112,6 @@ impl Settings {
         let port = port(flags, "secure-port", 1, &mut errors);
         let advertise = ip(flags, "advertise-address").unwrap_or(bind);
         let modes = modes(flags, own, &mut errors);
-        let mut anonymous = flags.bool("anonymous-auth");
-        if anonymous && modes.contains(&Mode::AlwaysAllow) {
-            // Everybody could do everything.
-            tracing::warn!(
-                "AnonymousAuth is not allowed with the AlwaysAllow authorizer: it is switched off"
-            );
-            anonymous = false;
-        }
         let goaway_chance = flags.float("goaway-chance");
         if !(0.0..=0.02).contains(&goaway_chance) {
             errors.push("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
@@ -164,9 +155,12 @@ impl Settings {
             },
             bench: bench(flags, &mut errors),
             serving: serving(flags, own, &mut errors),
-            client_ca: flags.path("client-ca-file"),
-            tokens: flags.path("token-auth-file"),
-            anonymous,
+            authentication: AuthenticationSettings::new(
+                flags,
+                // With a file it is the file that says who may do everything.
+                modes.contains(&Mode::AlwaysAllow) && flags.path("authorization-config").is_none(),
+                &mut errors,
+            ),
             modes,
             tls_min_version: tls_version(flags.text("tls-min-version"), &mut errors),
             http2: !flags.bool("disable-http2-serving"),
@@ -254,6 +248,17 @@ fn bench(flags: &Flags, errors: &mut Vec<String>) -> Option<InsecureBench> {
 }
 
 fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Vec<Mode> {
+    if let Some(path) = flags.path("authorization-config") {
+        if flags.is_given("authorization-mode") || flags.given_with_prefix("authorization-webhook-") {
+            errors.push(
+                "--authorization-config can not be specified when --authorization-mode or \
+                 --authorization-webhook-* flags are defined"
+                    .to_owned(),
+            );
+            return Vec::new();
+        }
+        return authorization_config::modes(&path).map_err(|why| errors.push(why)).unwrap_or_default();
+    }
     let given = flags.list("authorization-mode");
     if given.is_empty() {
         // kube-apiserver allows everything by default. A server that made its own authority made an administrator
@@ -276,7 +281,8 @@ fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Vec<Mode> {
 /// The controllers to run: those that are named, else all in the no-flag mode. Who brings an authority or says how to
 /// authorize has the command line of a cluster, which has its kube-controller-manager.
 fn controllers(flags: &Flags, errors: &mut Vec<String>) -> Controllers {
-    const OF_A_CLUSTER: [&str; 3] = ["client-ca-file", "authorization-mode", "etcd-servers"];
+    const OF_A_CLUSTER: [&str; 4] =
+        ["client-ca-file", "authorization-mode", "authorization-config", "etcd-servers"];
     if flags.is_given("embedded-controllers") {
         return Controllers::named(&flags.list("embedded-controllers"))
             .map_err(|why| errors.push(why))
@@ -394,7 +400,7 @@ mod tests {
         assert_eq!(none.address, "127.0.0.1:6443".parse().unwrap());
         assert_eq!(none.advertised, none.address);
         assert_eq!((none.serving, none.modes), (Serving::Own, vec![Mode::Node, Mode::Rbac]));
-        assert!(none.anonymous && none.bench.is_none() && none.without_effect.is_empty());
+        assert!(none.authentication.anonymous && none.bench.is_none() && none.without_effect.is_empty());
         assert!(none.names.ips.contains(&"10.0.0.1".parse().unwrap()));
     }
 
@@ -404,7 +410,7 @@ mod tests {
         assert_eq!(given.address, "0.0.0.0:6443".parse().unwrap());
         assert_eq!(given.advertised, "127.0.0.1:6443".parse().unwrap());
         assert_eq!(given.serving, Serving::CertDir("/var/run/kubernetes".into()));
-        assert_eq!((given.modes, given.anonymous), (vec![Mode::AlwaysAllow], false));
+        assert_eq!((given.modes, given.authentication.anonymous), (vec![Mode::AlwaysAllow], false));
     }
 
     #[test]

@@ -1,218 +1,206 @@
-//! Who asks: client certificates, tokens, the anonymous user, in the order kube-apiserver tries them.
+//! Who asks: front proxies, client certificates, tokens, the anonymous user, in the order kube-apiserver tries them.
 
+mod anonymous;
+mod bearer;
+pub mod bootstrap_token;
 mod csv;
+pub mod current;
+mod peer;
+pub mod request_header;
 pub mod service_account;
 pub mod token_file;
 pub mod user;
+mod websocket;
 pub mod x509;
 
-use std::{cell::RefCell, sync::Arc};
+use std::sync::Arc;
 
 use ringbolt_protocol::head::Head;
-use rustls_pki_types::CertificateDer;
 
-pub use self::user::UserInfo;
+pub use self::{anonymous::Anonymous, peer::Peer, user::UserInfo};
 use self::{
-    service_account::{Lookup, ServiceAccountTokens},
+    bearer::{Bearer, EXTRA_SPACE},
+    bootstrap_token::BootstrapTokens,
+    current::Current,
+    peer::Bad,
+    request_header::RequestHeader,
+    service_account::{Accepted, Lookup, ServiceAccountTokens},
     token_file::TokenFile,
     x509::ClientCertificates,
 };
-use crate::limits;
-
-/// The other end of a connection, as far as TLS has proved it.
-#[derive(Debug, Default)]
-pub struct Peer {
-    certificates: Vec<CertificateDer<'static>>,
-    verdict: RefCell<Option<Verdict>>,
-}
-
-/// What was found of the peer's certificate, and until when that may be believed.
-#[derive(Debug)]
-struct Verdict {
-    user: Option<Arc<UserInfo>>,
-    until: i64,
-}
-
-impl Peer {
-    /// A peer that showed these certificates, its own first; none for a peer without.
-    pub fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
-        Peer { certificates, verdict: RefCell::default() }
-    }
-}
 
 /// The union of all authenticators that are set up.
 #[derive(Debug)]
 pub struct Authenticators {
+    /// `--requestheader-client-ca-file`
+    pub request_header: Option<RequestHeader>,
     /// `--client-ca-file`
-    pub client_certificates: Option<ClientCertificates>,
+    pub client_certificates: Option<Arc<Current<ClientCertificates>>>,
     /// `--token-auth-file`
-    pub tokens: Option<TokenFile>,
+    pub tokens: Option<Arc<Current<TokenFile>>>,
     /// Tokens that this server issues.
     pub service_accounts: Option<ServiceAccountTokens>,
-    /// `--anonymous-auth`
-    pub anonymous: bool,
-    anonymous_user: Arc<UserInfo>,
+    /// `--enable-bootstrap-token-auth`
+    pub bootstrap_tokens: Option<BootstrapTokens>,
+    /// `--anonymous-auth`, or what `--authentication-config` says of it.
+    pub anonymous: Anonymous,
 }
 
-/// What the headers say of a bearer token.
-#[derive(Debug, PartialEq, Eq)]
-enum Bearer<'h> {
-    None,
-    /// More than one blank in front of the token: it is ignored, with a warning.
-    ExtraSpace,
-    Token(&'h str),
+/// Why nobody is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing was shown, and the anonymous user may not ask for this.
+    Unknown,
+    /// What was shown is no good.
+    Failed,
 }
-
-const EXTRA_SPACE: &str =
-    "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
 impl Authenticators {
-    /// A union of what is given.
+    /// A union of what every server has; the rest is set in it.
     pub fn new(
         client_certificates: Option<ClientCertificates>,
         tokens: Option<TokenFile>,
-        anonymous: bool,
+        anonymous: Anonymous,
     ) -> Self {
-        let anonymous_user = Arc::new(UserInfo::anonymous());
-        Authenticators { client_certificates, tokens, service_accounts: None, anonymous, anonymous_user }
+        Authenticators {
+            request_header: None,
+            client_certificates: client_certificates.map(|trust| Arc::new(Current::new(trust))),
+            tokens: tokens.map(|tokens| Arc::new(Current::new(tokens))),
+            service_accounts: None,
+            bootstrap_tokens: None,
+            anonymous,
+        }
     }
 
-    /// Who asks; `None` is a 401. A bad credential is forgiven where another one is good, and else never turns into the
-    /// anonymous user.
+    /// Who asks for `path`; a refusal is a 401. A bad credential is forgiven where another one is good, and else never
+    /// turns into the anonymous user.
     pub fn authenticate(
         &self,
         peer: &Peer,
         head: &Head<'_>,
-        warnings: &RefCell<Vec<String>>,
+        path: &str,
         at: &Lookup<'_>,
-    ) -> Option<Arc<UserInfo>> {
+    ) -> Result<Arc<UserInfo>, Refusal> {
         let mut failed = false;
-        match self.by_certificate(peer, at.now) {
-            Ok(Some(user)) => return Some(user),
-            Ok(None) => {}
-            Err(()) => failed = true,
+        let mut known = |found: Result<Option<Arc<UserInfo>>, Bad>| {
+            found.unwrap_or_else(|Bad| {
+                failed = true;
+                None
+            })
+        };
+        let found = known(self.by_request_header(peer, head, at.now))
+            .or_else(|| known(self.by_certificate(peer, at.now)))
+            .or_else(|| known(self.by_header(head, at)))
+            .or_else(|| known(self.by_subprotocol(head, at)));
+        match found {
+            Some(user) => Ok(user),
+            None if failed => Err(Refusal::Failed),
+            None => self.anonymous.user(path).ok_or(Refusal::Unknown),
         }
-        if self.tokens.is_some() || self.service_accounts.is_some() {
-            match bearer(head) {
-                Bearer::None => {}
-                Bearer::ExtraSpace => warnings.borrow_mut().push(EXTRA_SPACE.to_owned()),
-                Bearer::Token(token) => match self.by_token(token, at) {
-                    Some(user) => return Some(user),
-                    None => failed = true,
-                },
-            }
-        }
-        (self.anonymous && !failed).then(|| self.anonymous_user.clone())
     }
 
-    fn by_token(&self, token: &str, at: &Lookup<'_>) -> Option<Arc<UserInfo>> {
-        if let Some(user) = self.tokens.as_ref().and_then(|tokens| tokens.authenticate(token)) {
-            return Some(user.clone());
+    /// Whom a token stands for, and for which of `asked` it is; of `own`, whom this server is to tokens, where none are
+    /// asked. Not the other authenticators: a review has no connection.
+    ///
+    /// # Errors
+    /// It does not count: all that the authenticators have to say about it. Nothing is said where there is no token.
+    pub fn review(
+        &self,
+        token: &str,
+        asked: &[String],
+        own: &[String],
+        at: &Lookup<'_>,
+    ) -> Result<Accepted, String> {
+        const INVALID: &str = "invalid bearer token";
+        let header = format!("Bearer {token}");
+        let Bearer::Token(token) = bearer::parse(header.as_bytes()) else {
+            // What is no token is nothing bad either.
+            let user = self.anonymous.user_without_path().ok_or_else(String::new)?;
+            return Ok((user, if asked.is_empty() { own } else { asked }.to_vec()));
+        };
+        let token = std::str::from_utf8(token).map_err(|_| INVALID)?;
+        // Those that say nothing of audiences are for the server's own.
+        let for_all: Vec<String> = match asked {
+            [] => own.to_vec(),
+            asked => own.iter().filter(|audience| asked.contains(audience)).cloned().collect(),
+        };
+        let is_for_any = !for_all.is_empty() || (own.is_empty() && asked.is_empty());
+        let fixed = || self.tokens.as_ref().and_then(|tokens| tokens.load().authenticate(token).cloned());
+        if let Some(user) = is_for_any.then(fixed).flatten() {
+            return Ok((user, for_all));
         }
-        self.service_accounts.as_ref()?.user(token, at).unwrap_or_else(|error| {
-            tracing::info!(%error, "unable to authenticate the request");
-            None
-        })
+        let issued = self.service_accounts.as_ref().map_or(Ok(None), |a| a.review(token, asked, at));
+        let error = match issued {
+            Ok(Some(accepted)) => return Ok(accepted),
+            Ok(None) => INVALID.to_owned(),
+            Err(error) => format!("[{INVALID}, {error}]"),
+        };
+        let bootstrap = || self.bootstrap_tokens.and_then(|tokens| tokens.user(token, at));
+        is_for_any.then(bootstrap).flatten().map(|user| (user, for_all)).ok_or(error)
     }
 
-    /// Verifies once and believes the verdict for a while: a connection makes many requests.
-    fn by_certificate(&self, peer: &Peer, now: i64) -> Result<Option<Arc<UserInfo>>, ()> {
+    fn by_request_header(
+        &self,
+        peer: &Peer,
+        head: &Head<'_>,
+        now: i64,
+    ) -> Result<Option<Arc<UserInfo>>, Bad> {
+        self.request_header.as_ref().map_or(Ok(None), |proxies| proxies.authenticate(peer, head, now))
+    }
+
+    fn by_certificate(&self, peer: &Peer, now: i64) -> Result<Option<Arc<UserInfo>>, Bad> {
         let Some(trust) = &self.client_certificates else { return Ok(None) };
         if peer.certificates.is_empty() {
             return Ok(None);
         }
-        if let Some(verdict) = &*peer.verdict.borrow()
-            && now < verdict.until
-        {
-            return Ok(verdict.user.clone());
+        peer.user.by(trust, now, |authorities| {
+            let found = authorities.authenticate(&peer.certificates, now)?;
+            Ok((found.user.map(Arc::new), found.not_after))
+        })
+    }
+
+    /// Whether tokens are looked at.
+    fn take_tokens(&self) -> bool {
+        self.tokens.is_some() || self.service_accounts.is_some() || self.bootstrap_tokens.is_some()
+    }
+
+    fn by_header(&self, head: &Head<'_>, at: &Lookup<'_>) -> Result<Option<Arc<UserInfo>>, Bad> {
+        if !self.take_tokens() {
+            return Ok(None);
         }
-        match trust.authenticate(&peer.certificates, now) {
-            Ok(found) => {
-                let until = found.not_after.min(now + limits::CERTIFICATE_VERDICT_SECONDS);
-                let user = found.user.map(Arc::new);
-                *peer.verdict.borrow_mut() = Some(Verdict { user: user.clone(), until });
-                Ok(user)
+        match bearer::of_head(head) {
+            Bearer::None => Ok(None),
+            Bearer::ExtraSpace => {
+                at.warn(EXTRA_SPACE);
+                Ok(None)
             }
-            Err(error) => {
-                *peer.verdict.borrow_mut() = None;
-                tracing::info!(%error, "unable to authenticate the request");
-                Err(())
+            Bearer::Token(token) => {
+                let token = std::str::from_utf8(token).map_err(|_| Bad)?;
+                self.by_token(token, at).map(Some)
             }
         }
     }
-}
 
-/// The bearer token of the first `Authorization` header.
-fn bearer<'h>(head: &Head<'h>) -> Bearer<'h> {
-    let Some(value) = head.header("authorization").and_then(|v| std::str::from_utf8(v).ok()) else {
-        return Bearer::None;
-    };
-    let mut words = value.trim().splitn(3, ' ');
-    match (words.next(), words.next(), words.next()) {
-        (Some(scheme), Some(token), third) if scheme.eq_ignore_ascii_case("bearer") => match (token, third) {
-            ("", Some(_)) => Bearer::ExtraSpace,
-            ("", None) => Bearer::None,
-            (token, _) => Bearer::Token(token),
-        },
-        _ => Bearer::None,
+    fn by_subprotocol(&self, head: &Head<'_>, at: &Lookup<'_>) -> Result<Option<Arc<UserInfo>>, Bad> {
+        if !self.take_tokens() {
+            return Ok(None);
+        }
+        websocket::token(head)?.map(|token| self.by_token(&token, at)).transpose()
+    }
+
+    fn by_token(&self, token: &str, at: &Lookup<'_>) -> Result<Arc<UserInfo>, Bad> {
+        let fixed = self.tokens.as_ref().and_then(|tokens| tokens.load().authenticate(token).cloned());
+        if let Some(user) = fixed {
+            return Ok(user);
+        }
+        let issued = self.service_accounts.as_ref().map_or(Ok(None), |tokens| tokens.user(token, at));
+        let issued = issued.unwrap_or_else(|error| {
+            tracing::info!(%error, "unable to authenticate the request");
+            None
+        });
+        issued.or_else(|| self.bootstrap_tokens.and_then(|tokens| tokens.user(token, at))).ok_or(Bad)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use ringbolt_protocol::head::{BodyLength, HeaderSpan, Span, Version};
-
-    use super::*;
-
-    fn with_authorization<T>(value: &str, test: impl FnOnce(&Head<'_>) -> T) -> T {
-        let buffer = format!("Authorization{value}");
-        let name = Span { start: 0, end: 13 };
-        let value = Span { start: 13, end: buffer.len() as u32 };
-        test(&Head {
-            buffer: buffer.as_bytes(),
-            method: "GET",
-            target: "/",
-            authority: "",
-            version: Version::Http11,
-            headers: &[HeaderSpan { name, value }],
-            body: BodyLength::None,
-        })
-    }
-
-    #[test]
-    fn bearer_tokens() {
-        let check = |value: &str, expect: Bearer<'_>| {
-            with_authorization(value, |head| assert_eq!(bearer(head), expect, "{value:?}"));
-        };
-        check("Bearer t", Bearer::Token("t"));
-        check("bearer t", Bearer::Token("t"));
-        check("BEARER t more", Bearer::Token("t"));
-        check("Bearer", Bearer::None);
-        check("Bearer ", Bearer::None);
-        check("Bearer  t", Bearer::ExtraSpace);
-        check("Basic t", Bearer::None);
-        check("", Bearer::None);
-    }
-
-    #[test]
-    fn union() {
-        let check = |anonymous: bool, value: &str, expect: Option<&str>| {
-            let tokens = TokenFile::parse("good,alice,1").expect("three columns");
-            let union = Authenticators::new(None, Some(tokens), anonymous);
-            let warnings = RefCell::default();
-            let storage = service_account::empty_store();
-            let verified = service_account::VerifiedTokens::default();
-            let at = Lookup { storage: &*storage, verified: &verified, now: 0 };
-            let found =
-                with_authorization(value, |head| union.authenticate(&Peer::default(), head, &warnings, &at));
-            assert_eq!(found.as_ref().map(|u| u.name.as_str()), expect, "{value:?}");
-            warnings.into_inner()
-        };
-        assert!(check(true, "Bearer good", Some("alice")).is_empty());
-        check(true, "Bearer bad", None);
-        check(true, "Basic bad", Some("system:anonymous"));
-        check(false, "Basic bad", None);
-        check(false, "Bearer good", Some("alice"));
-        assert_eq!(check(true, "Bearer  good", Some("system:anonymous")), [EXTRA_SPACE]);
-    }
-}
+mod tests;

@@ -37,6 +37,8 @@ pub enum CertificateError {
     Malformed,
     /// The uid attribute is there and not one non-empty text.
     Uid,
+    /// It is good, and its common name none of those that may be.
+    NotAllowed(String),
 }
 
 impl fmt::Display for CertificateError {
@@ -47,6 +49,9 @@ impl fmt::Display for CertificateError {
             CertificateError::Malformed => f.write_str("malformed client certificate"),
             CertificateError::Uid => {
                 f.write_str("the uid attribute of the client certificate is not one non-empty text")
+            }
+            CertificateError::NotAllowed(name) => {
+                write!(f, "x509: subject with cn={name} is not in the allowed list")
             }
         }
     }
@@ -61,6 +66,15 @@ pub struct CertificateUser {
     pub user: Option<UserInfo>,
     /// Seconds since the epoch at which the certificate ends.
     pub not_after: i64,
+}
+
+/// A certificate whose chain is good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verified {
+    /// The common name, empty where there is none.
+    pub(super) common_name: String,
+    /// Seconds since the epoch at which it ends.
+    pub(super) not_after: i64,
 }
 
 impl ClientCertificates {
@@ -89,6 +103,28 @@ impl ClientCertificates {
         chain: &[CertificateDer<'_>],
         now: i64,
     ) -> Result<CertificateUser, CertificateError> {
+        let (own, certificate) = self.verified(chain, now)?;
+        user_of(own, &certificate)
+    }
+
+    /// The same, without a user.
+    pub(super) fn verify(
+        &self,
+        chain: &[CertificateDer<'_>],
+        now: i64,
+    ) -> Result<Verified, CertificateError> {
+        let (_, certificate) = self.verified(chain, now)?;
+        Ok(Verified {
+            common_name: common_name(&certificate).to_owned(),
+            not_after: certificate.validity().not_after.timestamp(),
+        })
+    }
+
+    fn verified<'c>(
+        &self,
+        chain: &'c [CertificateDer<'_>],
+        now: i64,
+    ) -> Result<(&'c CertificateDer<'c>, X509Certificate<'c>), CertificateError> {
         let Some((own, intermediates)) = chain.split_first() else { return Err(CertificateError::Malformed) };
         let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.max(0) as u64));
         let (_, certificate) = X509Certificate::from_der(own).map_err(|_| CertificateError::Malformed)?;
@@ -97,7 +133,23 @@ impl ClientCertificates {
         } else {
             self.verifier.verify_client_cert(own, intermediates, time).map_err(CertificateError::Verify)?;
         }
-        user_of(own, &certificate)
+        Ok((own, certificate))
+    }
+
+    /// The authorities themselves.
+    pub fn authorities(&self) -> &[CertificateDer<'static>] {
+        &self.authorities
+    }
+
+    /// Whether another one trusts an authority that this one trusts.
+    pub fn overlaps(&self, other: &ClientCertificates) -> bool {
+        self.authorities.iter().any(|authority| other.authorities.contains(authority))
+    }
+
+    /// The names (DER) of the authorities, which clients are told so that they show the right certificate.
+    pub fn subjects(&self) -> Vec<Vec<u8>> {
+        let parsed = self.authorities.iter().filter_map(|der| X509Certificate::from_der(der).ok());
+        parsed.map(|(_, authority)| authority.subject().as_raw().to_vec()).collect()
     }
 
     /// Certificates of version 1 have no extensions, so nothing says what they may be used for. webpki refuses
@@ -121,12 +173,16 @@ impl ClientCertificates {
     }
 }
 
+/// As Go reads a name: of several common names the last counts.
+fn common_name<'c>(certificate: &'c X509Certificate<'_>) -> &'c str {
+    certificate.subject().iter_common_name().last().and_then(|name| name.as_str().ok()).unwrap_or("")
+}
+
 /// Common name to user name, organizations to groups, the certificate's fingerprint to the credential.
 fn user_of(der: &[u8], certificate: &X509Certificate<'_>) -> Result<CertificateUser, CertificateError> {
     let not_after = certificate.validity().not_after.timestamp();
     let subject = certificate.subject();
-    // As Go reads a name: of several common names the last counts.
-    let name = subject.iter_common_name().last().and_then(|n| n.as_str().ok()).unwrap_or("");
+    let name = common_name(certificate);
     if name.is_empty() {
         return Ok(CertificateUser { user: None, not_after });
     }
@@ -153,4 +209,4 @@ fn user_of(der: &[u8], certificate: &X509Certificate<'_>) -> Result<CertificateU
 
 #[cfg(test)]
 #[path = "x509_tests.rs"]
-mod tests;
+pub(in crate::authentication) mod tests;

@@ -7,14 +7,14 @@ use rcgen::{
 
 use super::*;
 
-fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+pub(in crate::authentication) fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-fn issue(
+pub(in crate::authentication) fn issue(
     by: &CertifiedIssuer<'static, KeyPair>,
     subject: &[(DnType, &str)],
     change: impl FnOnce(&mut CertificateParams),
@@ -29,7 +29,7 @@ fn issue(
     params.signed_by(&KeyPair::generate().unwrap(), by).unwrap().der().clone()
 }
 
-fn now() -> i64 {
+pub(in crate::authentication) fn now() -> i64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64
 }
 

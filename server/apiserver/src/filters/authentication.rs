@@ -7,7 +7,7 @@ use ringbolt_protocol::head::Version;
 
 use super::{Filter, Handler, chain::ChainConfig};
 use crate::{
-    authentication::Authenticators,
+    authentication::{Authenticators, Refusal, service_account::Lookup},
     metrics::{self, Metrics},
     request::{BodyProgress, Request},
     response::Outcome,
@@ -37,12 +37,14 @@ impl Filter for Authentication {
         if let Some(user) = admitted {
             return next.serve(&Request { user: &user, ..request.clone() });
         }
-        let at = request.core.token_lookup();
-        let found = self.authenticators.authenticate(request.peer, request.head, request.warnings, &at);
+        let at = Lookup { warnings: Some(request.warnings), ..request.core.token_lookup() };
+        let found = self.authenticators.authenticate(request.peer, request.head, request.info.path, &at);
         let result = match found {
-            Some(_) => metrics::Authentication::Success,
-            None => metrics::Authentication::Failure,
+            Ok(_) => metrics::Authentication::Success,
+            Err(Refusal::Unknown) => metrics::Authentication::Failure,
+            Err(Refusal::Failed) => metrics::Authentication::Error,
         };
+        let found = found.ok();
         let name = found.as_ref().map(|user| user.name.as_str());
         // It began when the head was there: what lies between is less than looking at the clock again.
         let done = Instant::now();

@@ -4,14 +4,14 @@ use ringbolt_machinery::json;
 
 use super::*;
 use crate::{
-    authentication::{service_account, token_file::TokenFile},
+    authentication::{Anonymous, service_account, token_file::TokenFile},
     authorization::Mode,
 };
 
 fn reviewers() -> Reviewers {
     let tokens = TokenFile::parse("good,alice,1,\"g1,g2\"").unwrap();
     Reviewers {
-        authenticators: Arc::new(Authenticators::new(None, Some(tokens), true)),
+        authenticators: Arc::new(Authenticators::new(None, Some(tokens), Anonymous::new(true))),
         authorizers: Arc::new(Authorizers::of_modes(&[Mode::Node, Mode::Rbac])),
         api_audiences: Arc::from(["api".to_owned(), "more".to_owned()]),
     }
@@ -35,7 +35,7 @@ fn answer(kind: (&str, &str), body: &str, groups: &[&str]) -> Result<String, (u1
     let tree = json::decode_typed(&arena, schema, facts.ty, body, json::Mode::Strict).unwrap();
     assert!(tree.strict_errors.is_empty(), "{:?}", tree.strict_errors);
     let (storage, verified) = (service_account::empty_store(), service_account::VerifiedTokens::default());
-    let at = Lookup { storage: &*storage, verified: &verified, now: 0 };
+    let at = Lookup::new(&*storage, &verified, 0);
     let text = review.answer(&arena, tree.value, &asker, &at).map_err(|s| (s.code, s.message))?;
     Ok(format!("{{{}", String::from_utf8(text.to_vec()).unwrap()))
 }
@@ -160,7 +160,14 @@ fn tokens() {
     check(r#"{"token":"good","audiences":["x","more"]}"#, &known(r#""more""#));
     check(r#"{"token":"good","audiences":["x"]}"#, unknown);
     check(r#"{"token":"bad"}"#, unknown);
-    check(r#"{"token":" good"}"#, unknown);
+    let nobody = |audiences: &str| {
+        format!(
+            r#"{{"authenticated":true,"user":{{"username":"system:anonymous","groups":["system:unauthenticated"]}},"audiences":[{audiences}]}}"#
+        )
+    };
+    check(r#"{"token":" good"}"#, &nobody(r#""api","more""#));
+    check(r#"{"token":" ","audiences":["x"]}"#, &nobody(r#""x""#));
+    check(r#"{"token":"good\n"}"#, &known(r#""api","more""#));
     let required = "token is required for TokenReview in authentication".to_owned();
     assert_eq!(answer(TOKEN, r#"{"spec":{}}"#, &[]), Err((400, required)));
 }

@@ -1,7 +1,5 @@
 //! SelfSubjectReview and TokenReview: who is it?
 
-use std::sync::Arc;
-
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 use ringbolt_machinery::{
     status::Status,
@@ -38,10 +36,8 @@ pub(super) fn review_token<'a>(
         return Err(Status::bad_request("token is required for TokenReview in authentication"));
     }
     let asked = attributes::texts(review.path(&["spec", "audiences"]));
-    // As in an `Authorization` header, the token ends at the first blank.
-    let word = token.split(' ').next().unwrap_or("");
     let mut status = Map::new_in(arena);
-    match known(reviewers, word, &asked, at) {
+    match reviewers.authenticators.review(token, &asked, &reviewers.api_audiences, at) {
         Ok((user, audiences)) => {
             status.push_unique("authenticated", Value::Bool(true));
             status.push_unique("user", user_info(arena, &user));
@@ -49,40 +45,13 @@ pub(super) fn review_token<'a>(
                 status.push_unique("audiences", texts(arena, &audiences));
             }
         }
+        Err(error) if error.is_empty() => {}
         Err(error) => status.push_unique("error", Value::String(arena.alloc_str(&error))),
     }
     if let Some(map) = review.as_map_mut() {
         map.insert("status", Value::Map(status));
     }
     Ok(review)
-}
-
-/// Whom a token stands for, and for whom of those asked for it is; else what every authenticator has to say.
-fn known(
-    reviewers: &Reviewers,
-    token: &str,
-    asked: &[String],
-    at: &Lookup<'_>,
-) -> Result<(Arc<UserInfo>, Vec<String>), String> {
-    const INVALID: &str = "invalid bearer token";
-    let authenticators = &reviewers.authenticators;
-    let fixed = authenticators.tokens.as_ref().and_then(|tokens| tokens.authenticate(token));
-    if let Some(user) = fixed {
-        let audiences = audiences(&reviewers.api_audiences, asked).ok_or(INVALID)?;
-        return Ok((user.clone(), audiences));
-    }
-    let issued = authenticators.service_accounts.as_ref().map_or(Ok(None), |a| a.review(token, asked, at));
-    issued.map_err(|error| format!("[{INVALID}, {error}]"))?.ok_or_else(|| INVALID.to_owned())
-}
-
-/// For whom of those asked for a token is that names no one: it is for the server's own audiences. `None` where it
-/// is for none of them.
-fn audiences(own: &[String], asked: &[String]) -> Option<Vec<String>> {
-    if asked.is_empty() {
-        return Some(own.to_vec());
-    }
-    let both: Vec<String> = own.iter().filter(|a| asked.contains(a)).cloned().collect();
-    (!both.is_empty()).then_some(both)
 }
 
 fn user_info<'a>(arena: &'a Bump, user: &UserInfo) -> Value<'a> {

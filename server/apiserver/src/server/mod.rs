@@ -9,6 +9,7 @@ pub mod health;
 pub mod hooks;
 pub mod lifecycle_signals;
 pub mod monitor;
+pub mod watched_files;
 
 pub use self::{
     config::{CompletedConfig, Config, InsecureBench, SecureServing},

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ringbolt_apiserver::{
     admission::{Admission, AdmitAll},
-    authentication::{Authenticators, Peer, UserInfo, token_file::TokenFile},
+    authentication::{Anonymous, Authenticators, Peer, UserInfo, token_file::TokenFile},
     authorization::{Authorizers, Mode},
     core::CoreContext,
     filters::{
@@ -130,7 +130,7 @@ impl Rig {
             metrics: metrics.clone(),
             goaway_chance: 0.0,
             request_timeout,
-            authenticators: Arc::new(Authenticators::new(None, Some(tokens), true)),
+            authenticators: Arc::new(Authenticators::new(None, Some(tokens), Anonymous::new(true))),
             max_in_flight: limits,
             authorizers: Arc::new(Authorizers::of_modes(&modes)),
         };

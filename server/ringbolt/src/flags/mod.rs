@@ -127,6 +127,11 @@ impl Flags {
         self.0.contains_key(name)
     }
 
+    /// Whether a flag of such a name was given.
+    pub fn given_with_prefix(&self, prefix: &str) -> bool {
+        self.0.keys().any(|name| name.starts_with(prefix))
+    }
+
     /// The last value given.
     fn last(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(|values| values.last()).map(String::as_str)

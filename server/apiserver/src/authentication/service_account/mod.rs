@@ -12,7 +12,7 @@ mod legacy;
 pub mod openid;
 mod verified;
 
-use std::{fmt, rc::Rc, sync::Arc};
+use std::{cell::RefCell, fmt, rc::Rc, sync::Arc};
 
 use bumpalo::Bump;
 use ringbolt_storage::{object::ResourceId, storage::Storage};
@@ -71,6 +71,21 @@ pub struct Lookup<'c> {
     pub verified: &'c VerifiedTokens,
     /// Seconds since the epoch.
     pub now: i64,
+    /// Texts for `Warning: 299` headers, where somebody reads them.
+    pub warnings: Option<&'c RefCell<Vec<String>>>,
+}
+
+impl<'c> Lookup<'c> {
+    /// A place where nobody reads warnings.
+    pub fn new(storage: &'c dyn Storage, verified: &'c VerifiedTokens, now: i64) -> Self {
+        Lookup { storage, verified, now, warnings: None }
+    }
+
+    pub(super) fn warn(&self, text: &str) {
+        if let Some(warnings) = self.warnings {
+            warnings.borrow_mut().push(text.to_owned());
+        }
+    }
 }
 
 /// Issues and checks tokens of service accounts.

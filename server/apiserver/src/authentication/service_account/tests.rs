@@ -70,7 +70,7 @@ fn rig() -> Rig {
 
 impl Rig {
     fn at(&self, now: i64) -> Lookup<'_> {
-        Lookup { storage: &*self.storage, verified: &self.verified, now }
+        Lookup::new(&*self.storage, &self.verified, now)
     }
 
     /// Stores an object, or a new state of it. `more` is text behind its uid in the metadata, and may end it.
