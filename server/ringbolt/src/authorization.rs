@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use ringbolt_apiserver::{
     authorization::{
-        AlwaysAllow, AlwaysDeny, Authorizer, Authorizers, Mode,
+        AlwaysAllow, AlwaysDeny, Authorizer, Authorizers, Mode, node,
         rbac::{PublicInfo, Rbac, RbacFollower, RbacKinds},
     },
     informer::Follower,
 };
 use ringbolt_controlplane::registry::Registry;
+use ringbolt_machinery::schema::Schema;
 
 /// The authorizers of a server.
 pub struct Authorization {
@@ -36,7 +37,11 @@ pub fn authorization(modes: &[Mode], registry: &Registry) -> Result<Authorizatio
                 authorizers.push(rbac);
                 authorizers.push(Arc::new(PublicInfo));
             }
-            Mode::Node => {}
+            Mode::Node => {
+                let (authorizer, follower) = node::new(node_resources(registry)?);
+                followers.push(Box::new(follower));
+                authorizers.push(Arc::new(authorizer));
+            }
         }
     }
     Ok(Authorization { authorizers: Authorizers::new(authorizers), followers })
@@ -52,5 +57,20 @@ fn rbac_kinds(registry: &Registry) -> Result<RbacKinds, String> {
         cluster_roles: stored("clusterroles")?,
         role_bindings: stored("rolebindings")?,
         cluster_role_bindings: stored("clusterrolebindings")?,
+    })
+}
+
+fn node_resources(registry: &Registry) -> Result<node::Resources, String> {
+    let served = |group, resource| {
+        registry.find(group, "v1", resource).ok_or_else(|| format!("{resource} are not served"))
+    };
+    let with_type = |resource| served("", resource).map(|served| (served.stored, served.stored_type));
+    Ok(node::Resources {
+        schema: Schema::builtin(),
+        pods: with_type("pods")?,
+        persistent_volumes: with_type("persistentvolumes")?,
+        volume_attachments: served("storage.k8s.io", "volumeattachments")?.stored,
+        resource_slices: served("resource.k8s.io", "resourceslices")?.stored,
+        pod_certificate_requests: served("certificates.k8s.io", "podcertificaterequests")?.stored,
     })
 }
