@@ -90,9 +90,13 @@ impl BootstrapPolicy {
 
     /// The namespaces of its objects that are not there.
     pub fn missing_namespaces(&self, storage: &dyn Storage) -> Vec<&'static str> {
-        let mut missing: Vec<_> = self.objects.iter().map(|object| object.namespace).collect();
-        missing.dedup();
-        missing.retain(|name| !name.is_empty() && storage.get(self.namespaces, name).is_none());
+        let mut missing: Vec<&str> = Vec::new();
+        for namespace in self.objects.iter().map(|object| object.namespace) {
+            let known = namespace.is_empty() || missing.contains(&namespace);
+            if !known && storage.get(self.namespaces, namespace).is_none() {
+                missing.push(namespace);
+            }
+        }
         missing
     }
 

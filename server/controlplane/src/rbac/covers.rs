@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_rule_about_both_has_parts_of_both() {
         let both = PolicyRule { non_resource_urls: vec!["/x"], ..rule("get g pods n") };
-        let missing = uncovered(&[], &[both.clone()], 1000).unwrap();
+        let missing = uncovered(&[], std::slice::from_ref(&both), 1000).unwrap();
         assert_eq!(missing, [rule("get g pods n"), rule("get /x")]);
         // It allows no path to others, as it has names.
         assert_eq!(uncovered(&[both], &[rule("get /x")], 1000).unwrap(), [rule("get /x")]);

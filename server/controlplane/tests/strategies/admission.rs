@@ -31,10 +31,10 @@ impl Inspect for NoAttributes {
 }
 
 pub(crate) struct Rig {
-    schema: &'static Schema,
-    registry: Registry,
-    storage: Arc<dyn Storage>,
-    pipeline: Pipeline,
+    pub(crate) schema: &'static Schema,
+    pub(crate) registry: Registry,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) pipeline: Pipeline,
 }
 
 /// With the plugins that are on by default, but for the one that wants an account for each pod.
@@ -44,6 +44,12 @@ fn rig() -> Rig {
 
 /// With the plugins that are on by default, but for these.
 pub(crate) fn rig_without(disabled: &[&str]) -> Rig {
+    // What a plugin asks the authorizers is another matter.
+    rig_with(disabled, Authorizers::of_modes(&[Mode::AlwaysDeny]))
+}
+
+/// With authorizers to ask.
+pub(crate) fn rig_with(disabled: &[&str], authorizers: Authorizers) -> Rig {
     let disabled: Vec<String> = disabled.iter().map(|name| (*name).to_owned()).collect();
     let schema = Schema::builtin();
     let registry = registry::build(schema);
@@ -51,9 +57,7 @@ pub(crate) fn rig_without(disabled: &[&str]) -> Rig {
     let storage = Embedded::open(options, Box::new(MemoryDisk::default())).unwrap();
     let config =
         Config { enabled: Enabled::new(&[], &disabled), not_ready_seconds: 300, unreachable_seconds: 60 };
-    // What a plugin asks the authorizers is another matter.
-    let authorizers = Arc::new(Authorizers::of_modes(&[Mode::AlwaysDeny]));
-    let pipeline = Pipeline::new(schema, &registry, config, authorizers);
+    let pipeline = Pipeline::new(schema, &registry, config, Arc::new(authorizers));
     Rig { schema, registry, storage, pipeline }
 }
 
@@ -83,7 +87,30 @@ impl Rig {
         self.storage.submit(write).wait().unwrap();
     }
 
-    fn served(&self, resource: &str) -> &ringbolt_apiserver::registry::ServedResource {
+    /// Removes what is stored.
+    pub(crate) fn remove(&self, resource: &str, namespace: &str, name: &str) {
+        let key = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
+        let stored = self.storage.get(self.served(resource).stored, &key).unwrap();
+        let write = Write {
+            resource: stored.resource,
+            key: key.into_boxed_str(),
+            namespace_len: namespace.len() as u16,
+            precondition: Precondition::Revision(stored.revision),
+            needs_namespace: false,
+            action: Action::Delete { last: None },
+        };
+        self.storage.submit(write).wait().unwrap();
+    }
+
+    /// What is stored.
+    pub(crate) fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<serde_json::Value> {
+        let key = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
+        let stored = self.storage.get(self.served(resource).stored, &key)?;
+        let text = [b"{", &stored.json[..]].concat();
+        Some(serde_json::from_slice(&text).unwrap())
+    }
+
+    pub(crate) fn served(&self, resource: &str) -> &ringbolt_apiserver::registry::ServedResource {
         let parts: Vec<_> = resource.split('/').collect();
         self.registry.find(parts[0], parts[1], parts[2]).unwrap()
     }

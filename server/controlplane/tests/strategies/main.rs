@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot build its objects should say so at once")]
 
 mod admission;
+mod bootstrap_policy;
 mod defaults;
+mod escalation;
 mod fields;
 mod invalid;
 mod kinds;
