@@ -64,6 +64,14 @@ fn put(storage: &dyn Storage, resource: ResourceId, name: &str) -> u64 {
     storage.submit(write).wait().expect("room for it").revision
 }
 
+/// Waits until the feed has looked at everything up to `revision`: listeners are told after the writer is.
+fn heard(feed: &Feed, revision: u64) {
+    let until = Instant::now() + Duration::from_secs(10);
+    while lock(&feed.queue).seen < revision && Instant::now() < until {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn follow(storage: &Arc<dyn Storage>, panics: bool) -> (Informer, Arc<Mutex<Seen>>) {
     let seen = Arc::<Mutex<Seen>>::default();
     let names = Names { read: Vec::new(), seen: seen.clone(), panics };
@@ -123,12 +131,14 @@ fn more_than_the_queue_holds_is_read_anew() {
     {
         // As if so many had come.
         let revision = put(&*storage, FOLLOWED, "first");
+        heard(&feed, revision);
         let event = lock(&feed.queue).events[0].clone();
         let mut queue = lock(&feed.queue);
         queue.events = std::iter::repeat_n(event, limits::INFORMER_EVENTS_MAX).collect();
         assert_eq!(queue.seen, revision);
     }
     let revision = put(&*storage, FOLLOWED, "last");
+    heard(&feed, revision);
     assert!(lock(&feed.queue).events.is_empty() && lock(&feed.queue).missed);
     running(informer, |feed| {
         assert!(feed.wait(revision, Duration::from_secs(10)));

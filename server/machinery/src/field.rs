@@ -1,6 +1,6 @@
 //! Field errors: what validation finds wrong, in the words `kubectl` users know.
 
-use std::fmt;
+use std::{cell::Cell, fmt};
 
 use crate::{json::quote::write_compact, value::Value};
 
@@ -250,13 +250,43 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// `a` and `b` as `a.b`; an empty parent leaves `b`.
-pub fn child(parent: &str, name: &str) -> String {
-    if parent.is_empty() { name.to_owned() } else { joined([parent, ".", name]) }
+thread_local! {
+    /// Whether [`child`], [`index`] and [`key`] make texts.
+    static PATHS: Cell<bool> = const { Cell::new(true) };
 }
 
-/// As `concat`, which takes its time with so short texts; every field that is looked at has its path made.
+/// What `check` finds, with the paths it names.
+///
+/// Most objects are in order, and then nobody reads a path. So the first look is one without them, where every path is
+/// empty; what it finds something in is looked at again. `check` must find the same twice, and not go by paths.
+pub fn found<T>(check: impl Fn() -> Vec<T>) -> Vec<T> {
+    /// Paths are made again, also after a panic.
+    struct Restored;
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            PATHS.set(true);
+        }
+    }
+    {
+        let _restored = Restored;
+        PATHS.set(false);
+        if check().is_empty() {
+            return Vec::new();
+        }
+    }
+    check()
+}
+
+/// `a` and `b` as `a.b`; an empty parent leaves `b`.
+pub fn child(parent: &str, name: &str) -> String {
+    if parent.is_empty() { joined([name]) } else { joined([parent, ".", name]) }
+}
+
+/// As `concat`, which takes its time with so short texts.
 fn joined<const N: usize>(parts: [&str; N]) -> String {
+    if !PATHS.get() {
+        return String::new();
+    }
     let mut out = String::with_capacity(parts.iter().map(|part| part.len()).sum());
     parts.iter().for_each(|part| out.push_str(part));
     out
@@ -425,6 +455,22 @@ mod tests {
         check(FieldError::forbidden("a", "no"), "a: Forbidden: no");
         check(FieldError::too_long("a", 63), "a: Too long: may not be more than 63 bytes");
         check(FieldError::too_many("a", 2, 1), "a: Too many: 2: must have at most 1 item");
+    }
+
+    #[test]
+    fn paths_are_made_for_what_was_found() {
+        let looks = Cell::new(0);
+        let look = |bad: bool| {
+            looks.set(0);
+            found(|| {
+                looks.set(looks.get() + 1);
+                let path = key(&index(&child("spec", "a"), 3), "k");
+                if bad { vec![FieldError::required(path, "")] } else { Vec::new() }
+            })
+        };
+        assert_eq!((look(false).len(), looks.get()), (0, 1));
+        assert_eq!((look(true)[0].field.as_str(), looks.get()), ("spec.a[3][k]", 2));
+        assert_eq!(child("", "a"), "a");
     }
 
     #[test]

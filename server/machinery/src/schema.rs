@@ -157,6 +157,8 @@ pub struct Struct {
     pub always: Vec<u16>,
     /// Indices of `fields`, sorted by name (look-up), made at load.
     pub by_name: Vec<u16>,
+    /// Places of the `fields` in `by_name`. Made at load.
+    pub rank: Vec<u16>,
     /// Indices of the `fields` that protobuf has, sorted by (`proto_path`, `proto`) as bytes on the wire stand: the
     /// fields of an embedded message are neighbours, in the place of that message. Made at load.
     pub by_proto: Vec<u16>,
@@ -177,7 +179,7 @@ pub(crate) struct Positions {
 
 impl Positions {
     /// Entries of a map that is looked at this way; hardly a struct has as many fields.
-    const MAX: usize = 48;
+    pub(crate) const MAX: usize = 48;
 
     /// Of a map that has nothing but fields of a struct, in their order, as decoding leaves it.
     pub(crate) fn of(of: &Struct, map: &Map<'_>) -> Option<Positions> {

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, mem::ManuallyDrop, sync::Arc};
 
 use bytes::Bytes;
-use ringbolt_machinery::{status::Status, validation, value::Value};
+use ringbolt_machinery::{field, status::Status, validation, value::Value};
 use ringbolt_protocol::query::CreateOptions;
 use ringbolt_storage::api::{Precondition, Write, WriteError};
 
@@ -200,17 +200,21 @@ pub(crate) fn prepare<'a>(
     strategy.set_requester(arena, object, user);
     let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &name, errors);
     strategy.complete(arena, object, None, dry_run).map_err(|errors| invalid(&errors))?;
-    let mut errors = validation::validate_object_meta(
-        object,
-        store.served.facts.namespaced,
-        &|name, prefix| strategy.name_errors(name, prefix),
-        "metadata",
-    );
-    errors.extend(strategy.validate(object));
+    let object = &*object;
+    let errors = field::found(|| {
+        let mut errors = validation::validate_object_meta(
+            object,
+            store.served.facts.namespaced,
+            &|name, prefix| strategy.name_errors(name, prefix),
+            "metadata",
+        );
+        errors.extend(strategy.validate(object));
+        errors
+    });
     if !errors.is_empty() {
         return Err(invalid(&errors));
     }
-    warnings.extend(strategy.warnings(Part::Main, object, None));
+    warnings.extend(field::found(|| strategy.warnings(Part::Main, object, None)));
     let admitted = store.admission.validate(&attributes, arena, Some(object), None);
     let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, object, None));
     warnings.append(&mut warned.borrow_mut());

@@ -104,15 +104,17 @@ impl Tracker {
                 apply::normalize(arena, store.schema, manager.ty, object);
                 match old {
                     Some(old) => manager.update(arena, old, object, &self.manager, &now),
-                    None => manager.update(arena, &manager.zero(arena), object, &self.manager, &now),
+                    None => manager.create(arena, object, &self.manager, &now),
                 }
             }
             Some(_) => {
-                let old = match old {
-                    Some(old) => versioned(arena, store, old),
-                    None => manager.zero(arena),
-                };
-                manager.update(arena, &old, &versioned(arena, store, object), &self.manager, &now)
+                let new = versioned(arena, store, object);
+                match old {
+                    Some(old) => {
+                        manager.update(arena, &versioned(arena, store, old), &new, &self.manager, &now)
+                    }
+                    None => manager.create(arena, &new, &self.manager, &now),
+                }
             }
         };
         let meta = metadata::of(arena, object);

@@ -4,7 +4,13 @@ use std::{cell::RefCell, mem::ManuallyDrop, sync::Arc};
 
 use bumpalo::Bump;
 use bytes::Bytes;
-use ringbolt_machinery::{field::FieldError, json, status::Status, validation, value::Value};
+use ringbolt_machinery::{
+    field::{self, FieldError},
+    json,
+    status::Status,
+    validation,
+    value::Value,
+};
 use ringbolt_protocol::query::UpdateOptions;
 use ringbolt_storage::{
     api::{Precondition, Write, WriteError},
@@ -292,13 +298,16 @@ impl<C: Change> Update<C> {
             completed.map_err(|errors| invalid(&errors))?;
         }
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
-        let mut errors =
-            validation::validate_object_meta_update(&object, &old, store.served.facts.namespaced, "metadata");
-        errors.extend(strategy.validate_update(self.part, &object, &old));
+        let namespaced = store.served.facts.namespaced;
+        let errors = field::found(|| {
+            let mut errors = validation::validate_object_meta_update(&object, &old, namespaced, "metadata");
+            errors.extend(strategy.validate_update(self.part, &object, &old));
+            errors
+        });
         if !errors.is_empty() {
             return Err(invalid(&errors));
         }
-        warnings.extend(strategy.warnings(self.part, &object, Some(&old)));
+        warnings.extend(field::found(|| strategy.warnings(self.part, &object, Some(&old))));
         let admitted = store.admission.validate(&attributes, arena, Some(&object), Some(&old));
         let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, &object, Some(&old)));
         warnings.append(&mut warned.borrow_mut());

@@ -6,7 +6,7 @@ use bumpalo::Bump;
 
 use super::{
     conflict::{Conflict, Conflicts},
-    last_applied,
+    created, last_applied,
     managers::{self, Manager, Operation},
     path::PathElement,
     set::{FieldSet, Node, Path},
@@ -196,6 +196,24 @@ impl FieldManager<'_> {
         updater.update(&mut entries, own, (live, new), comparison, now);
         managers::cap_updates(arena, &mut entries);
         managers::encode(arena, &mut entries)
+    }
+
+    /// The managed fields of a new object, as [`FieldManager::update`] of the zero object has them.
+    pub fn create<'a>(
+        &self,
+        arena: &'a Bump,
+        new: &Value<'a>,
+        manager: &str,
+        now: &str,
+    ) -> Option<Value<'a>> {
+        if let ResetFields::Except(unowned) = self.reset
+            && managers::listed(new).is_none()
+            && let Some(fields) = created::fields_of_new(arena, self.schema, self.ty, unowned, new)
+        {
+            let own = Manager { time: Some(now), ..Manager::new(self, manager, Operation::Update) };
+            return Some(managers::only(arena, &own, &fields));
+        }
+        self.update(arena, &self.zero(arena), new, manager, now)
     }
 
     /// The object of the kind with nothing set.

@@ -146,7 +146,8 @@ fn write_set(set: FieldSet<'_>, itself: bool, scratch: &mut Vec<u8>, out: &mut V
     out.push(b'}');
 }
 
-fn write_element(element: &PathElement<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+/// Writes a step with its quotes.
+pub(super) fn write_element(element: &PathElement<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     out.push(b'"');
     match element {
         PathElement::FieldName(name) => {

@@ -175,27 +175,38 @@ pub(crate) fn encode<'a>(arena: &'a Bump, managers: &mut [Manager<'_>]) -> Optio
     let mut list = ArenaVec::with_capacity_in(managers.len(), arena);
     let mut fields = Vec::with_capacity(512);
     for manager in managers.iter() {
-        let mut entry = Map::new_in(arena);
-        let mut text = |name: &'static str, value: &str| {
-            if !value.is_empty() {
-                entry.push_unique(name, Value::String(arena.alloc_str(value)));
-            }
-        };
-        text("manager", manager.name);
-        text("operation", manager.operation.name());
-        text("apiVersion", manager.api_version);
-        text("time", manager.time.unwrap_or(""));
-        text("fieldsType", "FieldsV1");
         fields.clear();
         print_fields(manager.set, &mut fields);
-        let fields = std::str::from_utf8(&fields).expect("printed from texts");
-        entry.push_unique("fieldsV1", Value::Raw(arena.alloc_str(fields)));
-        if !manager.subresource.is_empty() {
-            entry.push_unique("subresource", Value::String(arena.alloc_str(manager.subresource)));
-        }
-        list.push(Value::Map(entry));
+        list.push(entry(arena, manager, &fields));
     }
     Some(Value::List(list))
+}
+
+/// The list of one entry, whose fields are text already.
+pub(crate) fn only<'a>(arena: &'a Bump, manager: &Manager<'_>, fields: &[u8]) -> Value<'a> {
+    let mut list = ArenaVec::with_capacity_in(1, arena);
+    list.push(entry(arena, manager, fields));
+    Value::List(list)
+}
+
+fn entry<'a>(arena: &'a Bump, manager: &Manager<'_>, fields: &[u8]) -> Value<'a> {
+    let mut entry = ArenaVec::with_capacity_in(7, arena);
+    let mut text = |name: &'static str, value: &str| {
+        if !value.is_empty() {
+            entry.push((name, Value::String(arena.alloc_str(value))));
+        }
+    };
+    text("manager", manager.name);
+    text("operation", manager.operation.name());
+    text("apiVersion", manager.api_version);
+    text("time", manager.time.unwrap_or(""));
+    text("fieldsType", "FieldsV1");
+    let fields = std::str::from_utf8(fields).expect("printed from texts");
+    entry.push(("fieldsV1", Value::Raw(arena.alloc_str(fields))));
+    if !manager.subresource.is_empty() {
+        entry.push(("subresource", Value::String(arena.alloc_str(manager.subresource))));
+    }
+    Value::Map(Map::from_entries(entry))
 }
 
 /// Whether a list asks to forget all owners: empty, or with one entry that says nothing.

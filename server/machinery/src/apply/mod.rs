@@ -6,6 +6,7 @@
 
 mod compare;
 mod conflict;
+mod created;
 mod field_manager;
 mod field_set;
 mod fields_v1;

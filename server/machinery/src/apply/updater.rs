@@ -255,19 +255,26 @@ pub(crate) enum ApplyFailure<'v> {
     Other(ApplyError),
 }
 
+/// Fields of an object's metadata that nobody owns.
+const METADATA: [&str; 9] = [
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
+/// Whether nobody owns a field of an object's metadata.
+pub(super) fn is_unowned_metadata(name: &str) -> bool {
+    METADATA.contains(&name)
+}
+
 /// The set without the fields that nobody owns: the kind, the identity and what the server decides.
 pub(crate) fn strip<'v>(arena: &'v Bump, set: FieldSet<'v>) -> FieldSet<'v> {
-    const METADATA: [&str; 9] = [
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "clusterName",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    ];
     let unowned = |element: &PathElement<'_>, names: &[&str]| match element {
         PathElement::FieldName(name) => names.contains(name),
         _ => false,

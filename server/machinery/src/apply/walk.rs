@@ -91,7 +91,8 @@ fn zip_sorted<'v>(
     }
 }
 
-fn sorted<'v>(map: Option<&'v Map<'v>>) -> Vec<Entry<'v>> {
+/// The entries of a map in the order of their keys.
+pub(crate) fn sorted<'v>(map: Option<&'v Map<'v>>) -> Vec<Entry<'v>> {
     let mut entries: Vec<_> = map.into_iter().flat_map(Map::iter).collect();
     entries.sort_unstable_by_key(|(key, _)| *key);
     entries

@@ -151,6 +151,7 @@ impl Reader {
                     names: Vec::new(),
                     always: Vec::new(),
                     by_name: Vec::new(),
+                    rank: Vec::new(),
                     by_proto: Vec::new(),
                 });
             }
@@ -332,6 +333,10 @@ impl Reader {
             s.always = (0..fields.len() as u16).filter(|&i| !left_out_unset(&fields[i as usize])).collect();
             s.by_name = (0..fields.len() as u16).collect();
             s.by_name.sort_unstable_by_key(|&i| fields[i as usize].name);
+            s.rank = vec![0; fields.len()];
+            for (place, field) in s.by_name.iter().enumerate() {
+                s.rank[usize::from(*field)] = place as u16;
+            }
             s.by_proto = (0..fields.len() as u16).filter(|&i| fields[i as usize].proto != 0).collect();
             s.by_proto.sort_unstable_by(|&a, &b| {
                 let (a, b) = (&fields[a as usize], &fields[b as usize]);

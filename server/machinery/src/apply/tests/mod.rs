@@ -1,5 +1,6 @@
 //! Tests of field sets and of the field manager.
 
+mod created;
 mod field_manager;
 mod fields_v1;
 mod laws;

@@ -1,0 +1,245 @@
+//! The fields of a new object, straight from the object to the text of its first entry.
+//!
+//! What the writer of a new object owns is what differs from the object with nothing set. That is known from the
+//! Schema field by field, so neither that object nor a set of paths is made: the text is what [`compare`] and
+//! [`print_fields`] would come to.
+//!
+//! [`compare`]: super::compare
+//! [`print_fields`]: super::print_fields
+
+use bumpalo::Bump;
+
+use super::{
+    fields_v1::write_element,
+    items::{Index, item_element},
+    path::{PathElement, equal_values},
+    shape::{Relation, Shape},
+    updater,
+    walk::{filled_map, items, sorted},
+};
+use crate::{
+    json::zero,
+    schema::{Element, Field, Positions, Schema, Struct, StructId, Type},
+    value::{Map, Value},
+};
+
+/// What stands in the object with nothing set.
+#[derive(Clone, Copy)]
+enum Unset {
+    /// Nothing.
+    Absent,
+    /// `null`, or the zero value of a type that is no struct.
+    Scalar(Option<Type>),
+    /// A struct with nothing set.
+    Struct(StructId),
+}
+
+impl Unset {
+    fn of(field: &Field) -> Unset {
+        if zero::left_out_unset(field) {
+            Unset::Absent
+        } else if field.pointer {
+            Unset::Scalar(None)
+        } else {
+            match field.ty {
+                Type::Struct(id) => Unset::Struct(id),
+                ty => Unset::Scalar(Some(ty)),
+            }
+        }
+    }
+}
+
+/// `FieldsV1` of what a new object sets, without `unowned` members of the object itself and without what nobody owns.
+/// `None` where it takes more than one walk to know: the sets have to be made then.
+pub(super) fn fields_of_new<'v>(
+    arena: &'v Bump,
+    schema: &'v Schema,
+    ty: StructId,
+    unowned: &[&'static [&'static str]],
+    new: &'v Value<'v>,
+) -> Option<Vec<u8>> {
+    if unowned.iter().any(|path| path.len() != 1) {
+        return None;
+    }
+    let mut printer =
+        Printer { arena, schema, out: Vec::with_capacity(1024), scratch: Vec::new(), failed: false };
+    printer.out.push(b'{');
+    let struct_ = schema.get(ty);
+    printer.members(struct_, Some(struct_), filled_map(Some(new))?, true, &|name| {
+        matches!(name, "kind" | "apiVersion") || unowned.iter().any(|path| path[0] == name)
+    });
+    printer.out.push(b'}');
+    (!printer.failed && printer.out.len() > 2).then_some(printer.out)
+}
+
+struct Printer<'v> {
+    arena: &'v Bump,
+    schema: &'v Schema,
+    out: Vec<u8>,
+    scratch: Vec<u8>,
+    failed: bool,
+}
+
+impl<'v> Printer<'v> {
+    /// Writes the fields of a struct in the order of their names. `zero` is the struct that has nothing set, where the
+    /// unset object has one here, `root` whether it is the object.
+    fn members(
+        &mut self,
+        of: &'v Struct,
+        zero: Option<&'v Struct>,
+        map: &'v Map<'v>,
+        root: bool,
+        leave_out: &dyn Fn(&str) -> bool,
+    ) {
+        let Some(positions) = Positions::of(of, map) else {
+            self.failed = true;
+            return;
+        };
+        // Few, and often in order: sorted by what place the name has among all.
+        let mut order = [(0u16, 0u16, 0u16); Positions::MAX];
+        let order = &mut order[..map.len()];
+        for ((slot, field), entry) in order.iter_mut().zip(positions.iter()).zip(0..) {
+            *slot = (of.rank[field], field as u16, entry);
+        }
+        order.sort_unstable();
+        for (_, field, entry) in order.iter() {
+            let field = &of.fields[usize::from(*field)];
+            let Some((_, value)) = map.entry_at(usize::from(*entry)) else { continue };
+            // Only object metadata has a field of this name.
+            if leave_out(field.name) || field.name == "managedFields" {
+                continue;
+            }
+            let unset = if zero.is_some() { Unset::of(field) } else { Unset::Absent };
+            let of_metadata = root && field.name == "metadata";
+            let element = PathElement::FieldName(field.name);
+            self.node(&element, Shape::of_field(self.schema, field), unset, value, of_metadata);
+        }
+    }
+
+    /// Writes a step and what is below it; nothing where neither counts.
+    fn node(
+        &mut self,
+        element: &PathElement<'v>,
+        shape: Shape,
+        unset: Unset,
+        value: &'v Value<'v>,
+        metadata: bool,
+    ) {
+        let start = self.out.len();
+        if self.out.last() != Some(&b'{') {
+            self.out.push(b',');
+        }
+        write_element(element, &mut self.scratch, &mut self.out);
+        self.out.extend_from_slice(b":{");
+        let inside = self.out.len();
+        if self.value(shape, unset, value, metadata) {
+            self.out.push(b'}');
+        } else {
+            self.out.truncate(start);
+        }
+        debug_assert!(inside > start);
+    }
+
+    /// Writes what is below a value. Answers whether anything counts, be it the value alone.
+    fn value(&mut self, shape: Shape, unset: Unset, value: &'v Value<'v>, metadata: bool) -> bool {
+        match shape {
+            Shape::Struct { id, atomic: false } => match filled_map(Some(value)) {
+                // What the unset object has in it was taken away, which is no field.
+                None if matches!(unset, Unset::Struct(id) if !self.schema.get(id).always.is_empty()) => false,
+                None => self.leaf(unset, value),
+                Some(map) => {
+                    let of = self.schema.get(id);
+                    let zero = matches!(unset, Unset::Struct(_)).then_some(of);
+                    self.below(unset, |this| {
+                        this.members(of, zero, map, false, &|name| {
+                            metadata && updater::is_unowned_metadata(name)
+                        });
+                    })
+                }
+            },
+            Shape::Map { element, atomic: false } => {
+                self.entries(Shape::of_element(self.schema, element), unset, value)
+            }
+            Shape::Deduced => self.entries(Shape::Deduced, unset, value),
+            Shape::List { element, relation: relation @ (Relation::Set | Relation::Keys(_)) } => {
+                let list = items(Some(value));
+                if list.is_empty() {
+                    return self.leaf(unset, value);
+                }
+                self.below(unset, |this| this.list(element, relation, list))
+            }
+            Shape::Leaf | Shape::Struct { .. } | Shape::Map { .. } | Shape::List { .. } => {
+                self.leaf(unset, value)
+            }
+        }
+    }
+
+    /// Writes a value's inside. The value itself counts where the unset object has nothing in its place.
+    fn below(&mut self, unset: Unset, write: impl FnOnce(&mut Self)) -> bool {
+        let inside = self.out.len();
+        let itself = matches!(unset, Unset::Absent);
+        if itself {
+            self.out.extend_from_slice(b"\".\":{}");
+        }
+        let filled = self.out.len();
+        write(self);
+        if self.out.len() > filled {
+            return true;
+        }
+        self.out.truncate(inside);
+        itself
+    }
+
+    fn entries(&mut self, shape: Shape, unset: Unset, value: &'v Value<'v>) -> bool {
+        let Some(map) = filled_map(Some(value)) else { return self.leaf(unset, value) };
+        self.below(unset, |this| {
+            let mut entry = |(key, value): (&'v str, &'v Value<'v>)| {
+                this.node(&PathElement::FieldName(key), shape, Unset::Absent, value, false);
+            };
+            if map.is_sorted() {
+                map.iter().for_each(&mut entry);
+            } else {
+                sorted(Some(map)).into_iter().for_each(&mut entry);
+            }
+        })
+    }
+
+    /// Items that have the same path element are one value.
+    fn list(&mut self, element: Element, relation: Relation, list: &'v [Value<'v>]) {
+        let shape = Shape::of_element(self.schema, element);
+        let mut elements = Vec::with_capacity(list.len());
+        for item in list {
+            match item_element(self.arena, self.schema, element, relation, item) {
+                Ok(element) => elements.push(element),
+                Err(_) => {
+                    self.failed = true;
+                    return;
+                }
+            }
+        }
+        let index = Index::new(elements.into_iter());
+        for group in index.groups() {
+            match group {
+                [(element, at)] => self.node(element, shape, Unset::Absent, &list[*at], false),
+                [(element, _), ..] => self.node(element, Shape::Leaf, Unset::Absent, &Value::Null, false),
+                [] => {}
+            }
+        }
+    }
+
+    fn leaf(&self, unset: Unset, value: &Value<'_>) -> bool {
+        match unset {
+            Unset::Absent => true,
+            Unset::Scalar(None) => !value.is_null(),
+            Unset::Scalar(Some(ty)) => {
+                let zero = zero::zero(self.arena, self.schema, ty);
+                !equal_values(self.arena, &zero, value)
+            }
+            // A struct with nothing set is compared as a whole only where it is owned as a whole, or has nothing in it.
+            Unset::Struct(id) => {
+                let zero = zero::zero(self.arena, self.schema, Type::Struct(id));
+                !equal_values(self.arena, &zero, value)
+            }
+        }
+    }
+}
