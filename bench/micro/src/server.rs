@@ -25,7 +25,7 @@ use ringbolt_apiserver::{
     },
 };
 use ringbolt_controlplane::{
-    admission::{Config, Enabled, Pipeline},
+    admission::{Config, Configurations, Enabled, Pipeline},
     bootstrap::SYSTEM_PRIORITY_CLASSES,
     registry,
 };
@@ -155,7 +155,12 @@ impl Server {
 
 /// What no flag says otherwise.
 fn default_admission() -> Config {
-    Config { enabled: Enabled::new(&[], &[]), not_ready_seconds: 300, unreachable_seconds: 300 }
+    Config {
+        enabled: Enabled::new(&[], &[]),
+        not_ready_seconds: 300,
+        unreachable_seconds: 300,
+        configurations: Configurations::default(),
+    }
 }
 
 fn site(

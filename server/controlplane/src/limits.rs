@@ -1,5 +1,7 @@
 //! Limits of the main server, each with its reason.
 
+use std::time::Duration;
+
 /// How long events live after each write: the default of `--event-ttl`.
 pub(crate) const EVENT_TTL_SECONDS: u64 = 3600;
 
@@ -32,3 +34,9 @@ pub(crate) const ESCALATION_COMPARISONS_MAX: usize = 1024 * 1024;
 
 /// Parts of rules that are not held which an answer may name: some 100 bytes each.
 pub(crate) const ESCALATION_MISSING_MAX: usize = 16 * 1024;
+
+/// Pods of a namespace that are held against a level it gets: `defaultNamespaceMaxPodsToCheck`.
+pub(crate) const POD_SECURITY_CHECKED_PODS: usize = 3000;
+
+/// For how long at most they are: `defaultNamespacePodCheckTimeout`.
+pub(crate) const POD_SECURITY_CHECK_TIME: Duration = Duration::from_secs(1);

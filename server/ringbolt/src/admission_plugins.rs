@@ -1,6 +1,27 @@
-//! Names of the admission plugins that the flags may name.
+//! Admission plugins: the names that flags may give, and the file that sets them up.
 
-use ringbolt_controlplane::admission::Plugin;
+use ringbolt_controlplane::admission::{self, Configurations, Plugin};
+
+use crate::flags::Flags;
+
+/// What `--admission-control-config-file` says of the plugins, in the words that kube-apiserver ends with where it cannot
+/// be read.
+pub fn configurations(flags: &Flags, errors: &mut Vec<String>) -> Configurations {
+    let mut configurations = Configurations::default();
+    let Some(file) = flags.path("admission-control-config-file") else { return configurations };
+    let read = std::fs::read(&file).map_err(|error| {
+        let file = file.display();
+        format!("unable to read admission control configuration from \"{file}\" [{error}]")
+    });
+    match read.and_then(|text| admission::plugins(&file, &text)) {
+        Err(why) => errors.push(format!("failed to read plugin config: {why}")),
+        Ok(plugins) => {
+            let read = plugins.iter().map(|(name, text)| configurations.read(name, text));
+            errors.extend(read.filter_map(Result::err));
+        }
+    }
+    configurations
+}
 
 /// Refuses names that no plugin has, and plugins both enabled and disabled.
 pub fn check(enable: &[String], disable: &[String], errors: &mut Vec<String>) {

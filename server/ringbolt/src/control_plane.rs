@@ -43,8 +43,10 @@ pub fn server(
         settings.node_ports,
     );
     let wanted = controllers::Config::new(settings.controllers, schema, &registry, root_ca);
-    let admission: Arc<dyn Admission> =
-        Arc::new(Pipeline::new(schema, &registry, settings.admission, reviewers.authorizers.clone()));
+    let admission =
+        Pipeline::new(schema, &registry, settings.admission.clone(), reviewers.authorizers.clone());
+    admission.register(server.metrics());
+    let admission: Arc<dyn Admission> = Arc::new(admission);
     let policy = BootstrapPolicy::new(schema, &registry);
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let flow_control =

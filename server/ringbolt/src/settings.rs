@@ -152,6 +152,7 @@ impl Settings {
                 ),
                 not_ready_seconds: flags.int("default-not-ready-toleration-seconds"),
                 unreachable_seconds: flags.int("default-unreachable-toleration-seconds"),
+                configurations: admission_plugins::configurations(flags, &mut errors),
             },
             bench: bench(flags, &mut errors),
             serving: serving(flags, own, &mut errors),

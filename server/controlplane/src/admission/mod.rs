@@ -5,10 +5,12 @@
 
 mod certificate_request;
 mod certificates;
+mod configuration;
 mod default_class;
 mod limit_ranger;
 mod objects;
 pub(crate) mod permissions;
+mod pod_security;
 mod priority;
 mod resource_quota;
 mod runtime_class;
@@ -24,11 +26,13 @@ use bumpalo::Bump;
 use ringbolt_apiserver::{
     admission::{Admission, Attributes},
     authorization::Authorizers,
+    metrics::Metrics,
 };
 use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
 use ringbolt_storage::api::Write;
 
-use self::objects::Objects;
+pub use self::{configuration::plugins, pod_security::Configuration as PodSecurityConfiguration};
+use self::{objects::Objects, pod_security::PodSecurity};
 use crate::{rbac::EscalationCheck, registry::Registry, services::ServiceAddresses};
 
 macro_rules! plugins {
@@ -108,8 +112,28 @@ impl Enabled {
     }
 }
 
+/// What plugins are set up by besides flags: `--admission-control-config-file`.
+#[derive(Clone, Debug, Default)]
+pub struct Configurations {
+    /// PodSecurity's.
+    pub pod_security: PodSecurityConfiguration,
+}
+
+impl Configurations {
+    /// Reads the configuration of a plugin. Names that no plugin with a configuration has are not looked at.
+    ///
+    /// # Errors
+    /// What is wrong with it, in the words of kube-apiserver.
+    pub fn read(&mut self, plugin: &str, text: &[u8]) -> Result<(), String> {
+        if plugin == "PodSecurity" {
+            self.pod_security = PodSecurityConfiguration::read(text)?;
+        }
+        Ok(())
+    }
+}
+
 /// What the flags say of admission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Which plugins run.
     pub enabled: Enabled,
@@ -117,6 +141,8 @@ pub struct Config {
     pub not_ready_seconds: i64,
     /// `--default-unreachable-toleration-seconds`.
     pub unreachable_seconds: i64,
+    /// `--admission-control-config-file`.
+    pub configurations: Configurations,
 }
 
 /// The pipeline.
@@ -126,6 +152,7 @@ pub struct Pipeline {
     addresses: ServiceAddresses,
     authorizers: Arc<Authorizers>,
     escalation: EscalationCheck,
+    pod_security: PodSecurity,
 }
 
 impl Pipeline {
@@ -139,9 +166,17 @@ impl Pipeline {
         Pipeline {
             authorizers,
             escalation: EscalationCheck::new(schema, registry),
+            pod_security: PodSecurity::new(config.configurations.pod_security.clone()),
             config,
             objects: Objects::new(schema, registry),
             addresses: ServiceAddresses::new(schema, registry),
+        }
+    }
+
+    /// Shows what plugins count.
+    pub fn register(&self, metrics: &Metrics) {
+        if self.config.enabled.has(Plugin::PodSecurity) {
+            self.pod_security.register(metrics);
         }
     }
 }
@@ -211,6 +246,9 @@ impl Admission for Pipeline {
         }
         if on(Plugin::ServiceAccount) {
             service_account::validate(objects, attributes, arena, object)?;
+        }
+        if on(Plugin::PodSecurity) {
+            self.pod_security.validate(objects, attributes, object, old)?;
         }
         if on(Plugin::Priority) {
             priority::validate(objects, attributes, object)?;

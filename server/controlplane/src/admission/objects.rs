@@ -40,6 +40,8 @@ pub(super) struct Objects {
     pub(super) limit_ranges: Kind,
     pub(super) service_accounts: Kind,
     pub(super) resource_quotas: Kind,
+    pub(super) namespaces: Kind,
+    pub(super) pods: Kind,
 }
 
 impl Objects {
@@ -59,6 +61,8 @@ impl Objects {
             limit_ranges: kind("", "v1", "limitranges"),
             service_accounts: kind("", "v1", "serviceaccounts"),
             resource_quotas: kind("", "v1", "resourcequotas"),
+            namespaces: kind("", "v1", "namespaces"),
+            pods: kind("", "v1", "pods"),
         }
     }
 

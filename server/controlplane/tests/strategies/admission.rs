@@ -10,7 +10,7 @@ use ringbolt_apiserver::{
     authorization::{Authorizers, Mode},
 };
 use ringbolt_controlplane::{
-    admission::{Config, Enabled, Pipeline},
+    admission::{Config, Configurations, Enabled, Pipeline},
     registry::{self, Registry},
 };
 use ringbolt_machinery::{json, schema::Schema, status::Status};
@@ -55,8 +55,12 @@ pub(crate) fn rig_with(disabled: &[&str], authorizers: Authorizers) -> Rig {
     let registry = registry::build(schema);
     let options = EmbeddedOptions::new(registry.stored_names.clone(), None, Arc::new(NoAttributes));
     let storage = Embedded::open(options, Box::new(MemoryDisk::default())).unwrap();
-    let config =
-        Config { enabled: Enabled::new(&[], &disabled), not_ready_seconds: 300, unreachable_seconds: 60 };
+    let config = Config {
+        enabled: Enabled::new(&[], &disabled),
+        not_ready_seconds: 300,
+        unreachable_seconds: 60,
+        configurations: Configurations::default(),
+    };
     let pipeline = Pipeline::new(schema, &registry, config, Arc::new(authorizers));
     Rig { schema, registry, storage, pipeline }
 }

@@ -271,7 +271,7 @@ pub const FLAGS: &[Flag] = &[
     later(Section::EgressSelector, "egress-selector-config-file", Kind::Text, ""),
     // Admission
     later(Section::Admission, "admission-control", Kind::List, ""),
-    later(Section::Admission, "admission-control-config-file", Kind::Text, ""),
+    now(Section::Admission, "admission-control-config-file", Kind::Text, "", "File with an AdmissionConfiguration: how admission plugins are set up."),
     now(Section::Admission, "default-not-ready-toleration-seconds", Kind::Int, "300", "Seconds a pod stays on a node that is not ready, where the pod does not say."),
     now(Section::Admission, "default-unreachable-toleration-seconds", Kind::Int, "300", "Seconds a pod stays on a node that nobody hears of, where the pod does not say."),
     now(Section::Admission, "disable-admission-plugins", Kind::List, "", "Admission plugins to switch off that are on by default."),
