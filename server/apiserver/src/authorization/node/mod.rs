@@ -69,10 +69,7 @@ impl Authorizer for NodeAuthorizer {
         const ERROR: &str = "node authorizer does not support user rule resolution";
         if node_identity(user).is_some() {
             rules.incomplete = true;
-            rules.evaluation_error = match rules.evaluation_error.as_str() {
-                "" => ERROR.to_owned(),
-                other => format!("[{other}, {ERROR}]"),
-            };
+            rules.errors.push(ERROR.to_owned());
         }
     }
 }
