@@ -83,13 +83,13 @@ impl Authorizers {
         Authorizers(authorizers)
     }
 
-    /// The union of modes that look at no stored objects: roles are those that everyone has without any.
+    /// The union of modes over a store that has no roles, and no nodes: roles give nothing.
     pub fn of_modes(modes: &[Mode]) -> Self {
         let authorizer = |mode: &Mode| -> Option<Arc<dyn Authorizer>> {
             match mode {
                 Mode::AlwaysAllow => Some(Arc::new(AlwaysAllow)),
                 Mode::AlwaysDeny => Some(Arc::new(AlwaysDeny)),
-                Mode::Rbac => Some(Arc::new(rbac::PublicInfo)),
+                Mode::Rbac => Some(Arc::new(rbac::Rbac::default())),
                 Mode::Node => None,
             }
         };
@@ -202,21 +202,12 @@ mod tests {
         };
         let rbac = [Mode::Node, Mode::Rbac];
         check(&rbac, &["system:masters"], "/api/v1/secrets", Ok(()));
-        check(&rbac, &["system:unauthenticated"], "/healthz", Ok(()));
-        check(&rbac, &["system:authenticated"], "/version/", Ok(()));
-        check(&rbac, &["system:unauthenticated"], "/healthz/ping", Err(""));
+        check(&rbac, &["system:unauthenticated"], "/healthz", Err(""));
         check(&rbac, &["system:authenticated"], "/api/v1/secrets", Err(""));
         check(&[Mode::AlwaysAllow], &[], "/api/v1/secrets", Ok(()));
         check(&[Mode::AlwaysDeny], &[], "/healthz", Err("alwaysdeny: Everything is forbidden."));
         check(&[Mode::AlwaysDeny, Mode::AlwaysAllow], &[], "/healthz", Ok(()));
         check(&[Mode::AlwaysDeny], &["system:masters"], "/healthz", Ok(()));
-    }
-
-    #[test]
-    fn only_reads_are_public() {
-        let union = Authorizers::of_modes(&[Mode::Rbac]);
-        let asked = union.authorize(&user("u", &[]), &info("POST", "/healthz"));
-        assert_eq!(asked, Decision::NoOpinion(String::new()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringbolt_apiserver::{
     authorization::{
         AlwaysAllow, AlwaysDeny, Authorizer, Authorizers, Mode, node,
-        rbac::{PublicInfo, Rbac, RbacFollower, RbacKinds},
+        rbac::{Rbac, RbacFollower, RbacKinds},
     },
     informer::Follower,
 };
@@ -35,7 +35,6 @@ pub fn authorization(modes: &[Mode], registry: &Registry) -> Result<Authorizatio
                 let rbac = Arc::new(Rbac::default());
                 followers.push(Box::new(RbacFollower::new(rbac.clone(), rbac_kinds(registry)?)));
                 authorizers.push(rbac);
-                authorizers.push(Arc::new(PublicInfo));
             }
             Mode::Node => {
                 let (authorizer, follower) = node::new(node_resources(registry)?);

@@ -1,5 +1,6 @@
 //! The scenarios, a file for each part of the server.
 
+mod authorization;
 mod codecs;
 mod protocol;
 mod reads;
@@ -111,6 +112,36 @@ pub const ALL: &[Scenario] = &[
         "an allowed GET through the filter chain to its handler's answer",
         400,
         protocol::filter_chain,
+    ),
+    scenario(
+        "rbac_user",
+        "a GET allowed by one of a user's two bindings, of 10,000",
+        400,
+        authorization::user_with_few,
+    ),
+    scenario(
+        "rbac_groups",
+        "a GET allowed by the last of a user's ten groups, 10,000 bindings",
+        400,
+        authorization::user_in_groups,
+    ),
+    scenario(
+        "rbac_miss",
+        "a GET that nothing allows to a user in nine groups, 10,000 bindings",
+        400,
+        authorization::miss,
+    ),
+    scenario(
+        "rbac_role_changed",
+        "a role of 30 rules that 10,000 bindings name, changed and published",
+        20,
+        authorization::change_of_a_role,
+    ),
+    scenario(
+        "rbac_binding_changed",
+        "one of 10,000 bindings changed and published",
+        100,
+        authorization::change_of_a_binding,
     ),
     scenario(
         "label_selector",

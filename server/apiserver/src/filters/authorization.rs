@@ -1,10 +1,12 @@
 //! Lets through what the user may do.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
+
+use ringbolt_protocol::request_info::Verb;
 
 use super::{Filter, Handler, chain::ChainConfig};
 use crate::{
-    authorization::{Authorizers, Decision, forbidden},
+    authorization::{Authorizers, Decision, forbidden_verb},
     metrics::{self, Metrics},
     request::Request,
     response::Outcome,
@@ -24,6 +26,14 @@ impl Authorization {
     }
 }
 
+/// The verb that policies go by: a method that nobody knows is one by its own name.
+fn verb(request: &Request<'_>) -> Cow<'static, str> {
+    match request.info.verb {
+        Verb::Other => Cow::Owned(request.head.method.to_ascii_lowercase()),
+        verb => Cow::Borrowed(verb.as_str()),
+    }
+}
+
 impl Filter for Authorization {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
@@ -31,7 +41,8 @@ impl Filter for Authorization {
             return next.serve(request);
         }
         let begun = request.state.authenticated.take().unwrap_or_else(Instant::now);
-        let decision = self.authorizers.authorize(request.user, request.info);
+        let verb = &*verb(request);
+        let decision = self.authorizers.authorize_verb(request.user, verb, request.info);
         let result = match decision {
             Decision::Allow => metrics::Authorization::Allowed,
             Decision::NoOpinion(_) => metrics::Authorization::NoOpinion,
@@ -40,7 +51,7 @@ impl Filter for Authorization {
         match decision {
             Decision::Allow => next.serve(request),
             Decision::NoOpinion(reason) => {
-                let status = forbidden(request.user, request.info, &reason);
+                let status = forbidden_verb(request.user, verb, request.info, &reason);
                 let mut response = response_writers::error(request.head, &status);
                 response.headers.push(("x-content-type-options", "nosniff".to_owned()));
                 Outcome::Ready(response)

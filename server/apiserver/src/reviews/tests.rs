@@ -5,14 +5,31 @@ use ringbolt_machinery::json;
 use super::*;
 use crate::{
     authentication::{Anonymous, service_account, token_file::TokenFile},
-    authorization::Mode,
+    authorization::rbac::tests::{KINDS, rbac_of},
 };
+
+/// Some paths for two users, and everything for administrators.
+fn authorizers() -> Authorizers {
+    let public = r#""rules":[{"verbs":["get"],"nonResourceURLs":["/healthz","/version"]}]}"#;
+    let all = r#""rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]},{"verbs":["*"],"nonResourceURLs":["*"]}]}"#;
+    let users = r#""roleRef":{"kind":"ClusterRole","name":"public"},"subjects":[{"kind":"User","name":"u"},{"kind":"User","name":"bob"}]}"#;
+    let admins = r#""roleRef":{"kind":"ClusterRole","name":"all"},"subjects":[{"kind":"Group","name":"system:masters"}]}"#;
+    let gone = r#""roleRef":{"kind":"Role","name":"gone"},"subjects":[{"kind":"User","name":"u"}]}"#;
+    let rbac = rbac_of(&[
+        (KINDS.cluster_roles, "", "public", public),
+        (KINDS.cluster_roles, "", "all", all),
+        (KINDS.cluster_role_bindings, "", "users", users),
+        (KINDS.cluster_role_bindings, "", "admins", admins),
+        (KINDS.role_bindings, "n", "missing", gone),
+    ]);
+    Authorizers::new(vec![rbac])
+}
 
 fn reviewers() -> Reviewers {
     let tokens = TokenFile::parse("good,alice,1,\"g1,g2\"").unwrap();
     Reviewers {
         authenticators: Arc::new(Authenticators::new(None, Some(tokens), Anonymous::new(true))),
-        authorizers: Arc::new(Authorizers::of_modes(&[Mode::Node, Mode::Rbac])),
+        authorizers: Arc::new(authorizers()),
         api_audiences: Arc::from(["api".to_owned(), "more".to_owned()]),
     }
 }
@@ -59,7 +76,12 @@ fn access() {
     check(SELF, pods, &[], r#"{"allowed":false}"#);
     let of = |user: &str, rest: &str| format!(r#"{{"spec":{{{user}{rest}}},"status":{{"allowed":true}}}}"#);
     let healthz = r#","nonResourceAttributes":{"verb":"get","path":"/healthz"}"#;
-    check(SUBJECT, &of(r#""user":"u""#, healthz), &[], r#"{"allowed":true}"#);
+    let why = r#"RBAC: allowed by ClusterRoleBinding \"users\" of ClusterRole \"public\" to User \"u\""#;
+    let expect = format!(r#"{{"allowed":true,"reason":"{why}"}}"#);
+    check(SUBJECT, &of(r#""user":"u""#, healthz), &[], &expect);
+    let missing = r#"{"allowed":false,"reason":"rbac: RBAC: role.rbac.authorization.k8s.io \"gone\" not found"}"#;
+    let pods = r#","resourceAttributes":{"verb":"bind","resource":"pods","namespace":"n"}"#;
+    check(SUBJECT, &of(r#""user":"u""#, pods), &[], missing);
     let metrics = r#","nonResourceAttributes":{"verb":"get","path":"/metrics"}"#;
     check(SUBJECT, &of(r#""user":"u""#, metrics), masters, r#"{"allowed":false}"#);
     check(SUBJECT, &of(r#""groups":["system:masters"]"#, metrics), &[], r#"{"allowed":true}"#);
@@ -120,8 +142,7 @@ fn access_reviews_that_are_invalid() {
 fn rules() {
     let no_namespace = Err((400, "no namespace on request".to_owned()));
     assert_eq!(answer(RULES, r#"{"metadata":{"name":"x"}}"#, &[]), no_namespace);
-    let public =
-        r#"{"verbs":["get"],"nonResourceURLs":["/healthz","/livez","/readyz","/version","/version/"]}"#;
+    let public = r#"{"verbs":["get"],"nonResourceURLs":["/healthz","/version"]}"#;
     let found = answer(RULES, r#"{"metadata":{"name":"x"},"spec":{"namespace":"n"}}"#, &[]).unwrap();
     let expect = format!(
         r#"{{"metadata":{{}},"spec":{{}},"status":{{"resourceRules":[],"nonResourceRules":[{public}],"incomplete":false}}}}"#

@@ -65,6 +65,8 @@ fn refusals_follow_the_order_of_the_chain() {
     check(&mut rig, "/ok", "", "403", r#"User \"system:anonymous\" cannot get path"#);
     check(&mut rig, "/healthz", "", "200", "ok");
     check(&mut rig, "/healthz?timeout=x", bad, "400", "invalid timeout specified in the request URL");
+    let foo = rig.ask("FOO /ok HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(foo.contains(r#"User \"system:anonymous\" cannot foo path \"/ok\""#), "{foo}");
     check(&mut rig, "/nowhere", TOKEN, "404", "404 page not found\n");
     check(&mut rig, "/api/v1/watch", TOKEN, "500", "unable to determine kind and namespace from url");
 }

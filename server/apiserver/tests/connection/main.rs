@@ -6,6 +6,7 @@ mod counting;
 mod impersonation;
 mod no_allocation;
 mod rig;
+mod roles;
 mod tables;
 mod waiting;
 mod watching;

@@ -82,6 +82,12 @@ fn http1() {
 }
 
 #[test]
+fn allowed_by_a_role() {
+    let request = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer bound\r\n\r\n");
+    check(&mut rig(Protocol::from_alpn(None, 100)), |bytes, _| bytes.extend_from_slice(request.as_bytes()));
+}
+
+#[test]
 fn http2() {
     let mut rig = rig(Protocol::from_alpn(Some(b"h2"), 100));
     rig.greet();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ringbolt_apiserver::{
     admission::{Admission, AdmitAll},
     authentication::{Anonymous, Authenticators, Peer, UserInfo, token_file::TokenFile},
-    authorization::{Authorizers, Mode},
+    authorization::Mode,
     core::CoreContext,
     filters::{
         chain::{ChainConfig, default_build_handler_chain},
@@ -32,6 +32,8 @@ use ringbolt_storage::{
     object::{Attributes, Inspect, ResourceId},
     storage::Storage,
 };
+
+use crate::roles;
 
 /// A token of a user in `system:masters`, as a header line.
 pub(crate) const TOKEN: &str = "authorization: Bearer good\r\n";
@@ -124,7 +126,9 @@ impl Rig {
         install(&mut routes);
         let table = Arc::new(ArcSwap::from_pointee(routes.build().expect("no path twice")));
         let metrics = Metrics::new(1);
-        let tokens = TokenFile::parse("good,alice,1,system:masters\nweak,bob,2").expect("three columns");
+        let tokens =
+            TokenFile::parse("good,alice,1,system:masters\nweak,bob,2\nbound,carol,3,\"a,b,readers\"")
+                .expect("three columns");
         let config = ChainConfig {
             signals,
             metrics: metrics.clone(),
@@ -132,7 +136,7 @@ impl Rig {
             request_timeout,
             authenticators: Arc::new(Authenticators::new(None, Some(tokens), Anonymous::new(true))),
             max_in_flight: limits,
-            authorizers: Arc::new(Authorizers::of_modes(&modes)),
+            authorizers: Arc::new(roles::authorizers(&modes)),
         };
         let director = Director { table, metrics };
         let site = Rc::new(Site {

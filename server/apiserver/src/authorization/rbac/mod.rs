@@ -15,7 +15,6 @@ mod index;
 mod merged;
 mod objects;
 mod policy;
-mod public_info;
 mod rule;
 mod scope;
 mod table;
@@ -25,26 +24,23 @@ use std::{fmt, sync::Arc};
 use arc_swap::ArcSwap;
 use ringbolt_protocol::request_info::RequestInfo;
 
+pub use self::follower::{RbacFollower, RbacKinds};
 use self::{
     asked::Asked,
     hash::Seed,
     policy::{Policy, Verdict},
-};
-pub use self::{
-    follower::{RbacFollower, RbacKinds},
-    public_info::PublicInfo,
     rule::{Names, PolicyRule},
 };
 use super::{Authorizer, Decision, ResourceRule, Rules, rules::aggregate};
 use crate::authentication::UserInfo;
 
 /// The bindings that apply to somebody, as rules.
-#[derive(Clone, Debug, Default)]
-pub struct BoundRules {
+#[derive(Default)]
+struct BoundRules {
     /// Their rules: bindings of the cluster first, then those of the namespace; none is left out or put together.
-    pub rules: Vec<Arc<PolicyRule>>,
+    rules: Vec<Arc<PolicyRule>>,
     /// Roles that could not be found, in the words of kube-apiserver.
-    pub errors: Vec<String>,
+    errors: Vec<String>,
 }
 
 /// The authorizer.
@@ -67,7 +63,7 @@ impl Default for Rbac {
 
 impl Rbac {
     /// What a user may do in a namespace, or in the whole cluster where it is empty.
-    pub fn bound_rules(&self, user: &UserInfo, namespace: &str) -> BoundRules {
+    fn bound_rules(&self, user: &UserInfo, namespace: &str) -> BoundRules {
         let policy = self.policy.load();
         let mut bound = BoundRules::default();
         for grant in policy.grants(user, namespace, |_| true) {
@@ -131,4 +127,4 @@ fn missing_roles(policy: &Policy, user: &UserInfo, namespace: &str) -> Vec<Strin
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

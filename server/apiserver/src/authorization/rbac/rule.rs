@@ -13,21 +13,21 @@ const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "
 const OTHER_VERB: u16 = 1 << VERBS.len();
 
 /// A list of names in a rule.
-pub type Names = Box<[Box<str>]>;
+pub(super) type Names = Box<[Box<str>]>;
 
 /// What one rule of a role gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PolicyRule {
+pub(super) struct PolicyRule {
     /// Verbs, `*` for all.
-    pub verbs: Names,
+    pub(super) verbs: Names,
     /// API groups, `*` for all.
-    pub api_groups: Names,
+    pub(super) api_groups: Names,
     /// Resources: `pods`, `pods/log`, `*/scale`, or `*` for all.
-    pub resources: Names,
+    pub(super) resources: Names,
     /// Names of objects; none for all.
-    pub resource_names: Names,
+    pub(super) resource_names: Names,
     /// Paths, with `*` for any end.
-    pub non_resource_urls: Names,
+    pub(super) non_resource_urls: Names,
     /// The bits of `verbs`.
     verb_bits: u16,
 }
@@ -45,7 +45,7 @@ fn names(tree: &Value<'_>, field: &str) -> Names {
 
 impl PolicyRule {
     /// A rule of these lists.
-    pub fn new(
+    pub(super) fn new(
         verbs: Names,
         api_groups: Names,
         resources: Names,
@@ -58,7 +58,7 @@ impl PolicyRule {
     }
 
     /// As it stands in a role.
-    pub fn read(tree: &Value<'_>) -> PolicyRule {
+    pub(super) fn read(tree: &Value<'_>) -> PolicyRule {
         PolicyRule::new(
             names(tree, "verbs"),
             names(tree, "apiGroups"),

@@ -14,7 +14,7 @@ use crate::{
     limits::ROLES_WALKED,
 };
 
-const KINDS: RbacKinds = RbacKinds {
+pub(crate) const KINDS: RbacKinds = RbacKinds {
     roles: ResourceId(1),
     cluster_roles: ResourceId(2),
     role_bindings: ResourceId(3),
@@ -220,6 +220,17 @@ fn event(resource: ResourceId, namespace: &str, name: &str, json: Option<String>
         protobuf: Default::default(),
     });
     Event { revision: 1, kind, object, previous: None }
+}
+
+/// An authorizer that goes by these objects: resource, namespace, name, and the JSON behind the metadata.
+pub(crate) fn rbac_of(objects: &[(ResourceId, &str, &str, &str)]) -> Arc<Rbac> {
+    let rbac = Arc::new(Rbac::default());
+    let mut follower = RbacFollower::new(rbac.clone(), KINDS);
+    for (resource, namespace, name, json) in objects {
+        follower.observe(&event(*resource, namespace, name, Some((*json).to_owned())));
+    }
+    follower.settle();
+    rbac
 }
 
 /// Model and follower side by side.
