@@ -39,6 +39,8 @@ impl Key {
                 secrets: stored("secrets"),
                 nodes: stored("nodes"),
             },
+            uses: Arc::default(),
+            counts: Arc::default(),
         }
     }
 

@@ -20,6 +20,11 @@ pub const BAD_CERTIFICATE_VERDICT_SECONDS: i64 = 5;
 /// Tokens of service accounts that a core knows the signatures of: those of all pods of a large machine, and of the
 /// controllers. About 1.5 KiB each; beyond it the least used are checked again when they come back.
 pub const VERIFIED_TOKENS: usize = 2048;
+/// Secrets whose tokens were used for the first time on a day and whose labels are not written yet. Each is one write;
+/// those beyond it are noted with a later use.
+pub const LEGACY_TOKEN_USES: usize = 1024;
+/// A token that is used all the time is counted so often (`TokenSuccessCacheTTL`).
+pub const TOKEN_COUNTED_SECONDS: i64 = 10;
 /// Longest storage key: a namespace (63, RFC 1123 label), a slash, a name (253, RFC 1123 subdomain), rounded up.
 pub const KEY_MAX_BYTES: usize = 320;
 /// Names that a create with generateName tries (`maxNameGenerationCreateAttempts`).

@@ -131,6 +131,8 @@ fn a_known_token_allocates_nothing() {
             extends: true,
         },
         kinds: BoundKinds { service_accounts: accounts, pods: accounts, secrets: accounts, nodes: accounts },
+        uses: Arc::default(),
+        counts: Arc::default(),
     };
     let account = Reference { name: "robot".to_owned(), uid: "u".to_owned() };
     let claims = Claims {

@@ -1,13 +1,17 @@
 //! The objects that every cluster has: created at start, and seen to from then on.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use ringbolt_apiserver::{
+    authentication::service_account::LegacyTokenUses,
     server::{
         GenericApiServer,
         hooks::{DuplicateHook, HookContext},
@@ -23,7 +27,7 @@ use ringbolt_machinery::time::Moment;
 use crate::{settings::Settings, trust::Trust};
 
 mod authentication_trust;
-mod config_maps;
+mod legacy_tokens;
 mod priority_and_fairness;
 mod roles;
 
@@ -44,6 +48,7 @@ pub fn install(
     server: &mut GenericApiServer,
     settings: &Settings,
     trust: Arc<Trust>,
+    token_uses: Arc<LegacyTokenUses>,
     repair: Repair,
     flow_control: FlowControlObjects,
     policy: BootstrapPolicy,
@@ -71,7 +76,13 @@ pub fn install(
             context.signals.shutdown_initiated.is_signaled()
         },
     )?;
-    keep(server, "start-legacy-token-tracking-controller", config_maps::track)?;
+    let noting = AtomicBool::new(false);
+    keep(server, "start-legacy-token-tracking-controller", move |context| {
+        if !noting.swap(true, Ordering::Relaxed) {
+            legacy_tokens::note_uses(context, token_uses.clone())?;
+        }
+        legacy_tokens::track(context)
+    })?;
     server.add_post_start_hook(
         "start-service-ip-repair-controllers",
         Box::new(move |context| repair.start(context)),

@@ -93,7 +93,13 @@ pub fn server(
         },
         move || size.size_bytes(),
     );
-    bootstrap::install(&mut server, settings, trust, repair, flow_control, policy)
+    let mut token_uses = Arc::default();
+    if let Some(tokens) = &reviewers.authenticators.service_accounts {
+        token_uses = tokens.uses.clone();
+        let counts = tokens.counts.clone();
+        server.metrics().register(move |out| counts.collect(out));
+    }
+    bootstrap::install(&mut server, settings, trust, token_uses, repair, flow_control, policy)
         .map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));

@@ -1,6 +1,6 @@
 //! Tokens of service accounts: what the flags say of them, and the keys they are signed and checked with.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::Arc};
 
 use ringbolt_apiserver::authentication::service_account::{
     BoundKinds, Issuer, ServiceAccountTokens,
@@ -145,6 +145,8 @@ impl Keyring {
                 secrets: stored("secrets"),
                 nodes: stored("nodes"),
             },
+            uses: Arc::default(),
+            counts: Arc::default(),
         }
     }
 }

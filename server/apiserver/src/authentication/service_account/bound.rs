@@ -79,15 +79,6 @@ impl Bound {
             if held.is_none_or(|held| *held != *BASE64_STANDARD.encode(token)) {
                 return Err(TokenError::new("Token does not match server's copy"));
             }
-            const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
-            if object.labels().any(|(key, value)| key == INVALID_SINCE && !value.is_empty()) {
-                let (namespace, secret) = (object.namespace(), object.name());
-                return Err(TokenError::new(format!(
-                    "the token in secret {namespace}/{secret} has been marked invalid. Use tokens from the \
-                     TokenRequest API or manually created secret-based tokens, or remove the '{INVALID_SINCE}' label \
-                     from the secret to temporarily allow use of this token"
-                )));
-            }
             return Ok(());
         }
         let uid = scan::scalar(&object.json, &["metadata", "uid"]).unwrap_or_default();

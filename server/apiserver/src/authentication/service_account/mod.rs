@@ -5,10 +5,12 @@
 
 mod bound;
 mod claims;
+mod counts;
 mod issue;
 mod jwt;
 pub mod keys;
 mod legacy;
+mod legacy_uses;
 pub mod openid;
 mod verified;
 
@@ -19,15 +21,21 @@ use ringbolt_storage::{object::ResourceId, storage::Storage};
 
 use self::{
     bound::{Bound, LEEWAY_SECONDS, Role},
+    counts::count,
     keys::PublicKey,
     verified::{VerifiedToken, digest},
 };
 pub use self::{
     claims::{Claims, Reference},
+    counts::TokenCounts,
     issue::{EXTENDED_SECONDS, Issuer, WARN_ONLY_SECONDS},
+    legacy_uses::{LAST_USED_LABEL, LegacyTokenUse, LegacyTokenUses},
     verified::VerifiedTokens,
 };
-use crate::authentication::{UserInfo, user};
+use crate::{
+    authentication::{UserInfo, user},
+    limits::TOKEN_COUNTED_SECONDS,
+};
 
 /// Why a token does not count. Clients hear of it from a TokenReview only.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +110,10 @@ pub struct ServiceAccountTokens {
     pub issuer: Issuer,
     /// What tokens are bound to.
     pub kinds: BoundKinds,
+    /// Uses of tokens that lie in secrets, to be written down there.
+    pub uses: Arc<LegacyTokenUses>,
+    /// What is counted.
+    pub counts: Arc<TokenCounts>,
 }
 
 impl fmt::Debug for ServiceAccountTokens {
@@ -177,7 +189,8 @@ impl ServiceAccountTokens {
                 TokenError::new("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
             })?;
             let bound = self.bound(&claims);
-            VerifiedToken { user: Arc::new(user_of(&claims)), bound, for_server: true, claims }
+            let user = Arc::new(user_of(&claims));
+            VerifiedToken::new(claims, user, bound)
         };
         let for_server = self.audiences_of(&verified.claims).iter().any(|a| self.audiences.contains(a));
         let verified = Rc::new(VerifiedToken { for_server, ..verified });
@@ -219,7 +232,21 @@ impl ServiceAccountTokens {
             // What is gone seldom comes back: others have better use for the place.
             at.verified.forget(&digest(token));
         }
-        found
+        found?;
+        let is_counted = at.now.saturating_sub(verified.counted.get()) >= TOKEN_COUNTED_SECONDS;
+        if is_counted {
+            verified.counted.set(at.now);
+            if claims.audiences.is_empty() {
+                count(&self.counts.legacy);
+            }
+            if let Some(warn_after) = claims.warn_after.filter(|time| *time != 0) {
+                count(if at.now > warn_after { &self.counts.stale } else { &self.counts.valid });
+            }
+        }
+        match &verified.legacy {
+            Some(legacy) => legacy.used(self, claims, is_counted, at),
+            None => Ok(()),
+        }
     }
 }
 

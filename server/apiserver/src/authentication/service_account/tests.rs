@@ -52,6 +52,8 @@ fn tokens(signing: &str, checking: &str) -> ServiceAccountTokens {
             extends: true,
         },
         kinds: KINDS,
+        uses: Arc::default(),
+        counts: Arc::default(),
     }
 }
 
@@ -75,10 +77,15 @@ impl Rig {
 
     /// Stores an object, or a new state of it. `more` is text behind its uid in the metadata, and may end it.
     fn put(&self, resource: ResourceId, key: &str, uid: &str, more: &str) {
+        self.put_labelled(resource, key, uid, more, "");
+    }
+
+    /// The same with labels, `key NUL value`.
+    fn put_labelled(&self, resource: ResourceId, key: &str, uid: &str, more: &str, labels: &str) {
         let json = format!(r#""metadata":{{"uid":"{uid}"{more}}}}}"#);
         let object = EncodedObject { json: json.into(), splice: r#""metadata":{"#.len() as u32 };
         let terminating = more.contains("deletionTimestamp");
-        let attributes = Attributes { terminating, ..Attributes::default() };
+        let attributes = Attributes { terminating, labels: labels.into(), ..Attributes::default() };
         self.write(resource, key, Action::Put { object, attributes, ttl: None });
     }
 
@@ -382,6 +389,117 @@ fn tokens_that_lie_in_secrets() {
     rig.refused(&without("kubernetes.io/serviceaccount/namespace"), "namespace claim is missing");
     rig.refused(&without("kubernetes.io/serviceaccount/secret.name"), "secretName claim is missing");
     rig.refused(&sign(&payload("s").replace("account:ns", "account:other")), "sub claim is invalid");
+}
+
+/// The token in the secret `s` of the account `robot`, the secret's text behind its uid, and the account's.
+fn held(rig: &Rig) -> (String, String) {
+    let payload = r#"{"iss":"kubernetes/serviceaccount","kubernetes.io/serviceaccount/namespace":"ns","kubernetes.io/serviceaccount/secret.name":"s","kubernetes.io/serviceaccount/service-account.name":"robot","kubernetes.io/serviceaccount/service-account.uid":"u-account","sub":"system:serviceaccount:ns:robot"}"#;
+    let token = jwt::sign(&rig.tokens.issuer.key, payload.as_bytes()).unwrap();
+    let encoded = base64::prelude::BASE64_STANDARD.encode(&token);
+    (token, format!(r#"}},"data":{{"token":"{encoded}""#))
+}
+
+#[test]
+fn uses_of_tokens_in_secrets_are_noted() {
+    let rig = rig();
+    let (token, text) = held(&rig);
+    let label = |day: &str| format!("{LAST_USED_LABEL}\0{day}");
+    let put = |labels: &str| rig.put_labelled(KINDS.secrets, "ns/s", "u-secret", &text, labels);
+    let noted = || rig.tokens.uses.next(std::time::Duration::ZERO).map(|found| found.day);
+    let day = Some("2027-01-15".to_owned());
+    put("");
+    assert!(rig.user(&token).unwrap().is_some());
+    let found = rig.tokens.uses.next(std::time::Duration::ZERO).unwrap();
+    let expect = LegacyTokenUse {
+        namespace: "ns".to_owned(),
+        secret: "s".to_owned(),
+        uid: "u-secret".to_owned(),
+        day: "2027-01-15".to_owned(),
+    };
+    assert_eq!(found, expect);
+    // Once a day is enough, as long as nobody touches the secret.
+    assert!(rig.user(&token).unwrap().is_some());
+    assert_eq!(noted(), None);
+    assert!(rig.tokens.user(&token, &rig.at(NOW + 86_400)).unwrap().is_some());
+    assert_eq!(noted(), Some("2027-01-16".to_owned()));
+    for (labels, expect) in [
+        (label("2027-01-15"), None),
+        // Where another server's day has begun.
+        (label("2027-01-16"), None),
+        (label("2027-01-14"), day.clone()),
+        (label("2027-01-17"), day.clone()),
+        (label(""), day),
+    ] {
+        put(&labels);
+        assert!(rig.user(&token).unwrap().is_some());
+        assert_eq!(noted(), expect, "{labels:?}");
+    }
+}
+
+#[test]
+fn tokens_in_secrets_may_be_marked() {
+    let rig = rig();
+    let (token, text) = held(&rig);
+    let marked = "kubernetes.io/legacy-token-invalid-since\02026-11-30";
+    rig.put_labelled(KINDS.secrets, "ns/s", "u-secret", &text, marked);
+    let expect = "the token in secret ns/s for service account ns/robot has been marked invalid. Use tokens from the \
+                  TokenRequest API or manually created secret-based tokens, or remove the \
+                  'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this \
+                  token";
+    rig.refused(&token, expect);
+    rig.refused(&token, expect);
+    // The use is noted all the same.
+    assert!(rig.tokens.uses.next(std::time::Duration::ZERO).is_some());
+    rig.put_labelled(KINDS.secrets, "ns/s", "u-secret", &text, "kubernetes.io/legacy-token-invalid-since\0");
+    assert!(rig.user(&token).unwrap().is_some());
+}
+
+#[test]
+fn tokens_that_a_controller_made_are_warned_of() {
+    let rig = rig();
+    let (token, text) = held(&rig);
+    rig.put(KINDS.secrets, "ns/s", "u-secret", &text);
+    let warnings = |account: &str| {
+        rig.put(KINDS.service_accounts, "ns/robot", "u-account", account);
+        let warnings = RefCell::default();
+        let at = Lookup { warnings: Some(&warnings), ..rig.at(NOW) };
+        assert!(rig.tokens.user(&token, &at).unwrap().is_some());
+        warnings.into_inner().len()
+    };
+    assert_eq!(warnings(r#"},"secrets":[{"name":"other"}],"x":{"#), 0);
+    assert_eq!(warnings(r#"},"secrets":[{"name":"other"},{"name":"s"}],"x":{"#), 1);
+    assert_eq!(warnings(""), 0);
+}
+
+#[test]
+fn uses_are_counted() {
+    let rig = rig();
+    let get = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+    let counts = &rig.tokens.counts;
+    let all = || {
+        [
+            &counts.legacy,
+            &counts.stale,
+            &counts.valid,
+            &counts.manual,
+            &counts.auto_generated,
+            &counts.invalidated,
+        ]
+        .map(get)
+    };
+    let token = rig.issue(Claims { warn_after: Some(NOW + 60), expires: Some(NOW + 9999), ..claims() });
+    let ask = |seconds: i64| rig.tokens.user(&token, &rig.at(NOW + seconds)).unwrap().unwrap();
+    ask(0);
+    ask(9);
+    assert_eq!(all(), [0, 0, 1, 0, 0, 0]);
+    ask(10);
+    assert_eq!(all(), [0, 0, 2, 0, 0, 0]);
+    ask(61);
+    assert_eq!(all(), [0, 1, 2, 0, 0, 0]);
+    let (token, text) = held(&rig);
+    rig.put(KINDS.secrets, "ns/s", "u-secret", &text);
+    assert!(rig.user(&token).unwrap().is_some());
+    assert_eq!(all(), [1, 1, 2, 1, 0, 0]);
 }
 
 #[test]

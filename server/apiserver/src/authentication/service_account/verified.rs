@@ -3,11 +3,16 @@
 //! A signature does not age, so nothing here does. What can change, the time and the objects that a token is bound to,
 //! is looked at with every request.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+    sync::Arc,
+};
 
 use sha2::{Digest, Sha256};
 
-use super::{bound::Bound, claims::Claims};
+use super::{bound::Bound, claims::Claims, legacy::LegacyToken};
 use crate::{authentication::UserInfo, limits::VERIFIED_TOKENS};
 
 /// A token whose signature is good.
@@ -20,6 +25,16 @@ pub(super) struct VerifiedToken {
     pub(super) bound: Vec<Bound>,
     /// Whether it is for this server.
     pub(super) for_server: bool,
+    /// What else is known of a token that lies in a secret.
+    pub(super) legacy: Option<LegacyToken>,
+    /// When it was last counted.
+    pub(super) counted: Cell<i64>,
+}
+
+impl VerifiedToken {
+    pub(super) fn new(claims: Claims, user: Arc<UserInfo>, bound: Vec<Bound>) -> Self {
+        VerifiedToken { claims, user, bound, for_server: true, legacy: None, counted: Cell::new(i64::MIN) }
+    }
 }
 
 type Digested = [u8; 32];
@@ -79,12 +94,7 @@ mod tests {
     use super::*;
 
     fn token() -> Rc<VerifiedToken> {
-        Rc::new(VerifiedToken {
-            claims: Claims::default(),
-            user: Arc::default(),
-            bound: Vec::new(),
-            for_server: true,
-        })
+        Rc::new(VerifiedToken::new(Claims::default(), Arc::default(), Vec::new()))
     }
 
     #[test]

@@ -1,15 +1,48 @@
-//! The ConfigMap by which the server tells since when it notes the use of tokens that never expire, for the controller
-//! that removes those nobody uses.
+//! Tokens that lie in secrets and never expire: the server notes when each was last used, and tells in a ConfigMap since
+//! when it does, for the controller that removes those nobody uses.
+
+use std::{sync::Arc, thread};
 
 use bytes::Bytes;
-use ringbolt_apiserver::server::hooks::HookContext;
+use ringbolt_apiserver::{
+    authentication::service_account::{LAST_USED_LABEL, LegacyTokenUse, LegacyTokenUses},
+    server::hooks::HookContext,
+};
 use ringbolt_controlplane::bootstrap::{BootstrapObject, LEGACY_TOKEN_TRACKING, config_map};
 use ringbolt_machinery::{json::quote, scan, time, time::Moment};
 
-use super::{MANAGED, create, patch, unexpected};
+use super::{MANAGED, RESYNC, create, patch, unexpected};
 
 /// The key of the day from which the use of tokens is noted.
 const SINCE: &str = "since";
+
+/// Writes the uses of tokens into the labels of their secrets, on a thread of its own.
+pub(super) fn note_uses(context: &HookContext, uses: Arc<LegacyTokenUses>) -> Result<(), String> {
+    let context = context.clone();
+    let note = move || {
+        while !context.signals.shutdown_initiated.is_signaled() {
+            if let Some(found) = uses.next(RESYNC) {
+                note(&context, &found);
+            }
+        }
+    };
+    thread::Builder::new().name("legacy-tokens".to_owned()).spawn(note).map(drop).map_err(|e| e.to_string())
+}
+
+fn note(context: &HookContext, found: &LegacyTokenUse) {
+    let LegacyTokenUse { namespace, secret, uid, day } = found;
+    // It must still be the same secret.
+    let body = format!(r#"{{"metadata":{{"uid":"{uid}","labels":{{"{LAST_USED_LABEL}":"{day}"}}}}}}"#);
+    let target = format!("/api/v1/namespaces/{namespace}/secrets/{secret}{MANAGED}");
+    match patch(context, target, "application/merge-patch+json", body.into_bytes()) {
+        Some((200..=299, _)) => {}
+        Some((code, answer)) => {
+            let answer = String::from_utf8_lossy(&answer);
+            tracing::warn!(namespace, secret, code, %answer, "the use of a token is not noted");
+        }
+        None => tracing::warn!(namespace, secret, "the use of a token is not noted: no answer"),
+    }
+}
 
 /// Keeps the day from which the use of tokens is noted: the first on which the server ran.
 pub(super) fn track(context: &HookContext) -> Result<(), String> {
