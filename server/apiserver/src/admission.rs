@@ -97,7 +97,7 @@ pub trait Admission: Send + Sync {
     /// Whether the writer may hand out what `object`, which takes the place of `old`, hands out: nobody gives others
     /// rights that they do not hold. No plugin, and not to be switched off; it is asked here because it stands between
     /// the two halves, before the strategy prepares the object. `requested` is the name in the request's path; the name
-    /// in `attributes` is empty where it is still to be generated.
+    /// in `attributes` is empty where it is still to be generated. The revision beside `old` is that of its last write.
     ///
     /// # Errors
     /// The refusal.
@@ -107,7 +107,7 @@ pub trait Admission: Send + Sync {
         requested: &str,
         arena: &Bump,
         object: &Value<'_>,
-        old: Option<&Value<'_>>,
+        old: Option<(&Value<'_>, u64)>,
     ) -> Result<(), Status> {
         let _ = (attributes, requested, arena, object, old);
         Ok(())

@@ -80,7 +80,8 @@ pub(crate) fn only_gc_fields_differ(ty: StructId, object: &Value<'_>, old: &Valu
     ) else {
         return false;
     };
-    structs_equal(schema, ty, new, old, |field| field == "metadata")
+    // What is stored does not say its kind.
+    structs_equal(schema, ty, new, old, |field| ["metadata", "kind", "apiVersion"].contains(&field))
         && structs_equal(schema, metadata, new_metadata, old_metadata, |field| COLLECTED.contains(&field))
 }
 

@@ -288,7 +288,8 @@ impl<C: Change> Update<C> {
         warnings.append(&mut warned.borrow_mut());
         admitted?;
         owner_references::deduplicate(arena, &mut object, true, warnings);
-        store.admission.confirm_no_escalation(&attributes, &self.name, arena, &object, Some(&old))?;
+        let before = Some((&*old, stored.revision));
+        store.admission.confirm_no_escalation(&attributes, &self.name, arena, &object, before)?;
         self.check_version(&object, stored)?;
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);

@@ -227,7 +227,7 @@ impl Admission for Pipeline {
         requested: &str,
         arena: &Bump,
         object: &Value<'_>,
-        old: Option<&Value<'_>>,
+        old: Option<(&Value<'_>, u64)>,
     ) -> Result<(), Status> {
         self.escalation.confirm(&self.authorizers, attributes, requested, arena, object, old)
     }

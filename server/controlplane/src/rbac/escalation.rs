@@ -40,7 +40,7 @@ impl EscalationCheck {
         requested: &str,
         arena: &Bump,
         object: &Value<'_>,
-        old: Option<&Value<'_>>,
+        old: Option<(&Value<'_>, u64)>,
     ) -> Result<(), Status> {
         let facts = attributes.served.facts;
         if facts.group != GROUP || attributes.user.is_in_group(SYSTEM_PRIVILEGED) {
@@ -64,7 +64,12 @@ struct Check<'c> {
 }
 
 impl Check<'_> {
-    fn role(&self, requested: &str, object: &Value<'_>, old: Option<&Value<'_>>) -> Result<(), Status> {
+    fn role(
+        &self,
+        requested: &str,
+        object: &Value<'_>,
+        old: Option<(&Value<'_>, u64)>,
+    ) -> Result<(), Status> {
         let attributes = self.attributes;
         let role = about((GROUP, "*", attributes.served.facts.resource), attributes.namespace, requested);
         if may(self.authorizers, attributes, "escalate", &role) || self.only_collected(object, old) {
@@ -72,7 +77,7 @@ impl Check<'_> {
         }
         self.holds(&PolicyRule::all_of(object)).map_err(|why| attributes.forbidden(&why))?;
         // What it gathers may be anything.
-        if has_aggregation_rule(object) || old.is_some_and(has_aggregation_rule) {
+        if has_aggregation_rule(object) || old.is_some_and(|(old, _)| has_aggregation_rule(old)) {
             self.holds(&full_authority()).map_err(|_| {
                 attributes.forbidden("must have cluster-admin privileges to use the aggregationRule")
             })?;
@@ -80,7 +85,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn binding(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> Result<(), Status> {
+    fn binding(&self, object: &Value<'_>, old: Option<(&Value<'_>, u64)>) -> Result<(), Status> {
         let attributes = self.attributes;
         let role = RoleRef::of(object);
         if self.only_collected(object, old) || self.may_bind(role) {
@@ -103,11 +108,10 @@ impl Check<'_> {
     }
 
     /// Whether nothing changes but what garbage collection needs to do its work.
-    fn only_collected(&self, object: &Value<'_>, old: Option<&Value<'_>>) -> bool {
-        let version =
-            |tree: &Value<'_>| tree.str_at(&["metadata", "resourceVersion"]).unwrap_or("").to_owned();
-        old.is_some_and(|old| {
-            version(object) == version(old)
+    fn only_collected(&self, object: &Value<'_>, old: Option<(&Value<'_>, u64)>) -> bool {
+        let version = object.str_at(&["metadata", "resourceVersion"]).unwrap_or("");
+        old.is_some_and(|(old, revision)| {
+            version == revision.to_string()
                 && only_gc_fields_differ(self.attributes.served.stored_type, object, old)
         })
     }

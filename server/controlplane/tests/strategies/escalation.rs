@@ -111,7 +111,8 @@ impl Asked<'_> {
             storage: &*rig.storage,
             warnings: &warnings,
         };
-        rig.pipeline.confirm_no_escalation(&attributes, self.name, &arena, &object, old.as_ref())
+        let old = old.as_ref().map(|old| (old, 7));
+        rig.pipeline.confirm_no_escalation(&attributes, self.name, &arena, &object, old)
     }
 }
 
@@ -244,7 +245,9 @@ fn what_changes_nothing_that_counts_is_free() {
         )
     };
     let check = |metadata: &str, expect: bool| {
-        let found = asked.confirm(&rig, &role(metadata), Some(&role("")));
+        let sent =
+            role(metadata).replacen('{', r#"{"kind":"Role","apiVersion":"rbac.authorization.k8s.io/v1","#, 1);
+        let found = asked.confirm(&rig, &sent, Some(&role("")));
         assert_eq!(found.is_ok(), expect, "{metadata}");
     };
     check("", true);
