@@ -268,7 +268,7 @@ fn bindings() {
             r#"{{"metadata":{{"name":"b"}},"roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"{kind}","name":"{role}"}}}}"#
         );
         let found = asked.confirm(&rig, &text, None);
-        let found = found.as_ref().map(|()| ()).map_err(|s| (s.code as u16, s.message.as_str()));
+        let found = found.as_ref().map_err(|s| (s.code, s.message.as_str())).copied();
         let equal = match (&found, &expect) {
             (Err((a, found)), Err((b, start))) => a == b && found.starts_with(start),
             (found, expect) => found == expect,
