@@ -114,6 +114,13 @@ pub const INFORMER_EVENTS_MAX: usize = 1 << 16;
 /// Pause of the informer after work, so that a storm of writes wakes it a thousand times a second and not with each
 /// batch; a change of policy is in force that much later.
 pub const INFORMER_REST: Duration = Duration::from_millis(1);
+/// Conditions of flow schemas that are written at once: those of all that a cluster usually has, and few beside the
+/// writes that may wait.
+pub const DANGLING_BATCH_MAX: usize = 64;
+/// How often in a minute the condition of one flow schema is written (as kube-apiserver's config controller has it).
+pub const DANGLING_UPDATES_MAX: usize = 6;
+/// That minute.
+pub const DANGLING_UPDATES_PERIOD: Duration = Duration::from_secs(60);
 /// The informer's longest sleep: how soon it sees the end of the server.
 pub const INFORMER_SLEEP_MAX: Duration = Duration::from_millis(250);
 /// Roles of one subject in one namespace that a decision looks at one by one, some 2 ns each; more are put together in

@@ -12,6 +12,7 @@ use std::{
 use bytes::Bytes;
 use ringbolt_apiserver::{
     authentication::service_account::LegacyTokenUses,
+    flowcontrol::consumer::FlowControlObjects,
     server::{
         GenericApiServer,
         hooks::{DuplicateHook, HookContext},
@@ -30,8 +31,6 @@ mod authentication_trust;
 mod legacy_tokens;
 mod priority_and_fairness;
 mod roles;
-
-pub use priority_and_fairness::FlowControlObjects;
 
 /// How often the objects are looked after, as kube-apiserver does it with the namespaces.
 const RESYNC: Duration = Duration::from_secs(60);

@@ -6,7 +6,9 @@ use ringbolt_apiserver::{
     admission::Admission,
     authentication::service_account::openid,
     discovery::Discovery,
-    endpoints, openapi,
+    endpoints,
+    flowcontrol::{FlowControl, consumer::FlowControlObjects},
+    openapi,
     server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
     version,
 };
@@ -17,11 +19,7 @@ use ringbolt_controlplane::{
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
-use crate::{
-    bootstrap::{self, FlowControlObjects},
-    settings::Settings,
-    trust::Trust,
-};
+use crate::{bootstrap, flow_control, settings::Settings, trust::Trust};
 
 /// Puts the main server in front of `delegate`.
 pub fn server(
@@ -49,8 +47,10 @@ pub fn server(
     let admission: Arc<dyn Admission> = Arc::new(admission);
     let policy = BootstrapPolicy::new(schema, &registry);
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
-    let flow_control =
+    let objects =
         FlowControlObjects { flow_schemas: registry.flow_schemas, priority_levels: registry.priority_levels };
+    flow_control::install(&mut server, Arc::new(FlowControl::default()), objects)
+        .map_err(|e| e.to_string())?;
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals
@@ -99,7 +99,7 @@ pub fn server(
         let counts = tokens.counts.clone();
         server.metrics().register(move |out| counts.collect(out));
     }
-    bootstrap::install(&mut server, settings, trust, token_uses, repair, flow_control, policy)
+    bootstrap::install(&mut server, settings, trust, token_uses, repair, objects, policy)
         .map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {
         let start = Box::new(move |context: &HookContext| controllers::start(wanted, context));

@@ -12,6 +12,7 @@ mod config_file;
 mod control_plane;
 mod disk;
 mod flags;
+mod flow_control;
 mod inspect;
 mod kubeconfig;
 mod layout;

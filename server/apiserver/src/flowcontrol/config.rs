@@ -208,7 +208,9 @@ impl PriorityLevel {
         }
     }
 
-    fn is_sound(&self) -> bool {
+    /// Whether requests can be served by it: only the level `exempt` is exempt, and a hand is dealt of the queues there
+    /// are.
+    pub fn is_sound(&self) -> bool {
         let queuing = self.queuing();
         self.is_exempt() == (self.name == builtin::EXEMPT)
             && queuing.is_none_or(|q| q.queues > 0 && (1..=q.queues).contains(&q.hand_size))

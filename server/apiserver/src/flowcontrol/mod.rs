@@ -2,6 +2,7 @@
 
 pub mod builtin;
 pub mod config;
+pub mod consumer;
 pub mod objects;
 
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use ringbolt_apiserver::{
     flowcontrol::{
         builtin,
         config::{FlowSchema, PriorityLevel},
+        consumer::FlowControlObjects,
         objects::{self, AUTO_UPDATE},
     },
     response,
@@ -29,15 +30,6 @@ const MANAGED: &str = "?fieldManager=api-priority-and-fairness-config-producer-v
 /// For how long it is tried, and the rest between two tries.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// Where the objects are stored.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowControlObjects {
-    /// The index of FlowSchemas.
-    pub flow_schemas: ResourceId,
-    /// The index of PriorityLevelConfigurations.
-    pub priority_levels: ResourceId,
-}
 
 /// One object as it is to be.
 struct Wanted {
