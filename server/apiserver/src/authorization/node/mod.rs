@@ -66,10 +66,9 @@ impl Authorizer for NodeAuthorizer {
     }
 
     fn rules_for(&self, user: &UserInfo, _: &str, rules: &mut Rules) {
-        const ERROR: &str = "node authorizer does not support user rule resolution";
         if node_identity(user).is_some() {
             rules.incomplete = true;
-            rules.errors.push(ERROR.to_owned());
+            rules.errors.push("node authorizer does not support user rule resolution".to_owned());
         }
     }
 }
