@@ -29,6 +29,18 @@ pub enum Operation {
     Connect,
 }
 
+impl Operation {
+    /// As messages and policies name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
 /// What is known of a write besides the object (`admission.Attributes`).
 pub struct Attributes<'r> {
     /// What is done.

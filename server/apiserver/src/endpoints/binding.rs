@@ -16,11 +16,11 @@ use super::{
     answer, create, get,
     guaranteed_update::{Mutate, check_preconditions, guaranteed_update},
     metadata,
-    not_stored::Sent,
+    not_stored::{self, Sent},
     pod_condition::{self, PodCondition},
     resource::ResourceStore,
 };
-use crate::{request::Request, response::Outcome, routes::ResourceEndpoint};
+use crate::{admission::Attributes, request::Request, response::Outcome, routes::ResourceEndpoint};
 
 /// Annotations of pods from the time before init containers; nothing may bring them back.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
@@ -48,15 +48,20 @@ impl Bindings {
         let (core, pods) = (request.core.clone(), self.pods.clone());
         let namespace = info.namespace.to_owned();
         let binding = core.with_arena(|arena| {
-            let tree = sent.decode(&self.bindings, request, arena)?;
+            let mut tree = sent.decode(&self.bindings, request, arena)?;
             let name = metadata::text(&tree, "name");
             let of = if info.subresource.is_empty() { &self.bindings } else { &self.pods };
             create::check_namespace(of, &core, &namespace, name)?;
+            let part = if info.subresource.is_empty() { "" } else { "binding" };
+            let attributes =
+                Attributes { name, ..not_stored::attributes(of, part, request, sent.dry_run) };
+            self.pods.admission.admit(&attributes, arena, &mut tree, None)?;
             if !info.subresource.is_empty() && info.name != name {
                 return Err(Status::bad_request("name in URL does not match name in Binding object"));
             }
             check_target(&tree)?;
             get::check_name(name)?;
+            self.pods.admission.validate(&attributes, arena, Some(&tree), None)?;
             Ok(Binding::read(&tree))
         })?;
         Ok(Outcome::Task(Box::pin(async move {

@@ -26,7 +26,7 @@ use super::{
     resource::ResourceStore,
 };
 use crate::{
-    admission::AdmitAll,
+    admission::{AdmitAll, Attributes, Operation},
     registry::{Grace, Part, ServedResource, Strategy},
     request::Request,
     response::{JSON, PROTOBUF, Response, YAML},
@@ -167,6 +167,27 @@ impl Sent {
         request.warnings.borrow_mut().append(&mut self.body.warnings.borrow_mut());
         metadata::fit_namespace(arena, store, store.namespace(request.info), &mut object)?;
         Ok(object)
+    }
+}
+
+/// What plugins of admission know of a create of something that is not stored: a subresource of `of`, under the name
+/// in the request.
+pub(crate) fn attributes<'r>(
+    of: &'r ResourceStore,
+    subresource: &'static str,
+    request: &'r Request<'_>,
+    dry_run: bool,
+) -> Attributes<'r> {
+    Attributes {
+        operation: Operation::Create,
+        served: &of.served,
+        subresource,
+        namespace: request.info.namespace,
+        name: request.info.name,
+        user: request.user,
+        dry_run,
+        storage: &*request.core.storage,
+        warnings: request.warnings,
     }
 }
 

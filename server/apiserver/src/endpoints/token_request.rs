@@ -72,7 +72,7 @@ impl TokenRequests {
         let sent = Sent::take(&self.requests, request)?;
         let json = request.core.with_arena(|arena| {
             let mut asked = sent.decode(&self.requests, request, arena)?;
-            self.issue(request, arena, &mut asked)
+            self.issue(request, arena, &mut asked, sent.dry_run)
         })?;
         Ok(Outcome::Ready(sent.answer.object(&self.requests, 201, &json, &[])))
     }
@@ -82,6 +82,7 @@ impl TokenRequests {
         request: &Request<'_>,
         arena: &'a Bump,
         asked: &mut Value<'a>,
+        dry_run: bool,
     ) -> Result<Bytes, Status> {
         let (info, core) = (request.info, request.core);
         let tokens = self.authenticators.service_accounts.as_ref().ok_or_else(Status::not_found_path)?;
@@ -93,6 +94,8 @@ impl TokenRequests {
         let options = CreateOptions::parse(request.head.query());
         Tracker::new(&self.requests, request, &options.field_manager).created(arena, &self.requests, asked);
         create::check_namespace(&self.accounts, core, info.namespace, info.name)?;
+        let attributes = not_stored::attributes(&self.accounts, "token", request, dry_run);
+        self.accounts.admission.admit(&attributes, arena, asked, None)?;
 
         let named = metadata::text(asked, "name");
         if !named.is_empty() && named != info.name {
@@ -123,6 +126,7 @@ impl TokenRequests {
         if !errors.is_empty() {
             return Err(Status::invalid(GROUP, KIND, "", &errors));
         }
+        self.accounts.admission.validate(&attributes, arena, Some(asked), None)?;
 
         let mut claims = Claims {
             audiences: audiences(asked),

@@ -8,6 +8,7 @@ mod certificates;
 mod configuration;
 mod default_class;
 mod limit_ranger;
+mod node_restriction;
 mod objects;
 pub(crate) mod permissions;
 mod pod_security;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use ringbolt_apiserver::{
-    admission::{Admission, Attributes},
+    admission::{Admission, Attributes, Operation},
     authorization::Authorizers,
     metrics::Metrics,
 };
@@ -197,6 +198,9 @@ impl Admission for Pipeline {
         if on(Plugin::ServiceAccount) {
             service_account::admit(objects, attributes, arena, object)?;
         }
+        if on(Plugin::NodeRestriction) {
+            node_restriction::admit(objects, &self.authorizers, attributes, arena, Some(object), old)?;
+        }
         if on(Plugin::TaintNodesByCondition) {
             taints::admit(attributes, arena, object);
         }
@@ -241,6 +245,10 @@ impl Admission for Pipeline {
     ) -> Result<(), Status> {
         let on = |plugin| self.config.enabled.has(plugin);
         let (objects, authorizers) = (&self.objects, &*self.authorizers);
+        // A delete has no mutating half here.
+        if on(Plugin::NodeRestriction) && attributes.operation == Operation::Delete {
+            node_restriction::admit(objects, authorizers, attributes, arena, None, old)?;
+        }
         if on(Plugin::LimitRanger) {
             limit_ranger::validate(objects, attributes, arena, object, old)?;
         }

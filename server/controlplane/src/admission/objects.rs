@@ -42,6 +42,10 @@ pub(super) struct Objects {
     pub(super) resource_quotas: Kind,
     pub(super) namespaces: Kind,
     pub(super) pods: Kind,
+    pub(super) nodes: Kind,
+    pub(super) claims: Kind,
+    pub(super) volumes: Kind,
+    pub(super) csi_drivers: Kind,
 }
 
 impl Objects {
@@ -63,6 +67,10 @@ impl Objects {
             resource_quotas: kind("", "v1", "resourcequotas"),
             namespaces: kind("", "v1", "namespaces"),
             pods: kind("", "v1", "pods"),
+            nodes: kind("", "v1", "nodes"),
+            claims: kind("", "v1", "persistentvolumeclaims"),
+            volumes: kind("", "v1", "persistentvolumes"),
+            csi_drivers: kind("storage.k8s.io", "v1", "csidrivers"),
         }
     }
 

@@ -64,12 +64,17 @@ impl Evictions {
         let info = &request.info;
         let core = request.core.clone();
         let (options, refused) = core.with_arena(|arena| {
-            let tree = self.decode(&sent, request, arena)?;
+            let mut tree = self.decode(&sent, request, arena)?;
             create::check_namespace(&self.pods, &core, info.namespace, info.name)?;
+            let attributes = not_stored::attributes(&self.pods, "eviction", request, sent.dry_run);
+            self.pods.admission.admit(&attributes, arena, &mut tree, None)?;
             if info.name != metadata::text(&tree, "name") {
                 return Err(Status::bad_request("name in URL does not match name in Eviction object"));
             }
-            delete_options(&tree, info.name, &CreateOptions::parse(request.head.query()).dry_run)
+            let dry_run = CreateOptions::parse(request.head.query()).dry_run;
+            let options = delete_options(&tree, info.name, &dry_run)?;
+            self.pods.admission.validate(&attributes, arena, Some(&tree), None)?;
+            Ok(options)
         })?;
         let options = DeleteOptions { dry_run: options.dry_run || sent.dry_run, ..options };
         let eviction = Eviction {
