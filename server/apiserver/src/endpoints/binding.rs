@@ -53,8 +53,7 @@ impl Bindings {
             let of = if info.subresource.is_empty() { &self.bindings } else { &self.pods };
             create::check_namespace(of, &core, &namespace, name)?;
             let part = if info.subresource.is_empty() { "" } else { "binding" };
-            let attributes =
-                Attributes { name, ..not_stored::attributes(of, part, request, sent.dry_run) };
+            let attributes = Attributes { name, ..not_stored::attributes(of, part, request, sent.dry_run) };
             self.pods.admission.admit(&attributes, arena, &mut tree, None)?;
             if !info.subresource.is_empty() && info.name != name {
                 return Err(Status::bad_request("name in URL does not match name in Binding object"));

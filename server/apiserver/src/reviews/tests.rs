@@ -79,7 +79,8 @@ fn access() {
     let why = r#"RBAC: allowed by ClusterRoleBinding \"users\" of ClusterRole \"public\" to User \"u\""#;
     let expect = format!(r#"{{"allowed":true,"reason":"{why}"}}"#);
     check(SUBJECT, &of(r#""user":"u""#, healthz), &[], &expect);
-    let missing = r#"{"allowed":false,"reason":"rbac: RBAC: role.rbac.authorization.k8s.io \"gone\" not found"}"#;
+    let missing =
+        r#"{"allowed":false,"reason":"rbac: RBAC: role.rbac.authorization.k8s.io \"gone\" not found"}"#;
     let pods = r#","resourceAttributes":{"verb":"bind","resource":"pods","namespace":"n"}"#;
     check(SUBJECT, &of(r#""user":"u""#, pods), &[], missing);
     let metrics = r#","nonResourceAttributes":{"verb":"get","path":"/metrics"}"#;

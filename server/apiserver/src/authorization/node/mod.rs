@@ -61,7 +61,9 @@ impl Authorizer for NodeAuthorizer {
     fn authorize(&self, user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> Decision {
         match self.opinion(user, verb, info) {
             Ok(()) => Decision::Allow,
-            Err(reason) => Decision::NoOpinion(reason.into_owned()),
+            Err(reason) if reason.is_empty() => Decision::NoOpinion(String::new()),
+            // Reasons are told with the authorizer that gives them.
+            Err(reason) => Decision::NoOpinion(format!("node: {reason}")),
         }
     }
 

@@ -30,7 +30,8 @@ use crate::{semantic, validation::difference::difference};
 /// The namespace of the leases of nodes (`NamespaceNodeLease`).
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 /// Signers whose certificates are for kubelets.
-const KUBELET_SIGNERS: [&str; 2] = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
+const KUBELET_SIGNERS: [&str; 2] =
+    ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
 /// A write of a kubelet.
 struct Asked<'r> {
@@ -183,6 +184,9 @@ impl<'r> Asked<'r> {
         };
         let rest = |claim: &Value<'_>| {
             let mut claim = claim.copy_into(self.arena);
+            if let Some(claim) = claim.as_map_mut() {
+                claim.retain(|field, _| !matches!(field, "kind" | "apiVersion"));
+            }
             for (part, fields) in [
                 ("metadata", &["resourceVersion", "managedFields"][..]),
                 ("status", &["capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"]),

@@ -38,8 +38,9 @@ pub(super) fn admit(asked: &Asked<'_>) -> Result<(), Status> {
         (Operation::Create, Some(new), _) => {
             if has_config_source(new) {
                 // The message speaks of pods, though it is of nodes.
-                return asked
-                    .forbid(&format!("node {node} is not allowed to create pods with a non-nil configSource"));
+                return asked.forbid(&format!(
+                    "node {node} is not allowed to create pods with a non-nil configSource"
+                ));
             }
             let labels = forbidden_labels(new, None);
             if !labels.is_empty() {
@@ -89,9 +90,8 @@ fn forbidden_labels(new: &Value<'_>, old: Option<&Value<'_>>) -> String {
 
 fn is_forbidden(label: &str) -> bool {
     let prefix = label.split_once('/').map_or("", |(prefix, _)| prefix);
-    let is_of = |domain: &str| {
-        prefix.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
+    let is_of =
+        |domain: &str| prefix.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     let is_kubernetes = is_of("kubernetes.io") || is_of("k8s.io");
     let is_kubelets = KUBELET_LABELS.contains(&label) || KUBELET_PREFIXES.iter().any(|domain| is_of(domain));
     is_of(RESTRICTED_PREFIX) || is_kubernetes && !is_kubelets

@@ -122,5 +122,7 @@ fn admit_signer(asked: &Asked<'_>, pod: &Value<'_>, pod_name: &str) -> Result<()
         return Ok(());
     }
     let signer = quote(signer);
-    asked.forbid(&format!("pod {pod_name} does not mount a podCertificate projected volume for signer {signer}"))
+    asked.forbid(&format!(
+        "pod {pod_name} does not mount a podCertificate projected volume for signer {signer}"
+    ))
 }

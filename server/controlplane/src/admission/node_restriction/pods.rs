@@ -161,9 +161,8 @@ fn references_objects(spec: &Map<'_>) -> Result<Option<&'static str>, String> {
 
 /// Whether a pod names a config map anywhere.
 fn references_config_maps(spec: &Map<'_>) -> bool {
-    let maps = |list: &[Value<'_>], test: &dyn Fn(&Map<'_>) -> bool| {
-        list.iter().filter_map(Value::as_map).any(test)
-    };
+    let maps =
+        |list: &[Value<'_>], test: &dyn Fn(&Map<'_>) -> bool| list.iter().filter_map(Value::as_map).any(test);
     let named = |of: Option<&Map<'_>>| of.is_some_and(|of| !of.text("name").is_empty());
     let container = |container: &Map<'_>| {
         maps(container.items("envFrom"), &|source| named(source.child("configMapRef")))
@@ -188,8 +187,9 @@ pub(super) fn admit_status(asked: &Asked<'_>) -> Result<(), Status> {
         return asked.forbid(&format!("unexpected operation {}", asked.operation()));
     };
     if runs_on(old) != asked.node {
-        return asked
-            .forbid(&format!("node {node} can only update pod status for pods with spec.nodeName set to itself"));
+        return asked.forbid(&format!(
+            "node {node} can only update pod status for pods with spec.nodeName set to itself"
+        ));
     }
     let labels = ["metadata", "labels"];
     if !same(old.path(&labels), new.path(&labels)) {
@@ -217,8 +217,9 @@ pub(super) fn admit_eviction(asked: &Asked<'_>) -> Result<(), Status> {
     let runs_on = asked.scalar(asked.objects.pods, asked.attributes.namespace, pod, &["spec", "nodeName"]);
     match runs_on {
         None => Err(Status::not_found("", "pod", pod)),
-        Some(node) if node != asked.node => asked
-            .forbid(&format!("node {} can only evict pods with spec.nodeName set to itself", asked.node)),
+        Some(node) if node != asked.node => {
+            asked.forbid(&format!("node {} can only evict pods with spec.nodeName set to itself", asked.node))
+        }
         Some(_) => Ok(()),
     }
 }
