@@ -187,6 +187,7 @@ fn site(
         request_timeout,
         authenticators: Arc::new(authenticators),
         max_in_flight: Limits { readonly: Some(400), mutating: Some(200) },
+        flow_control: None,
         authorizers: Arc::new(Authorizers::of_modes(&modes)),
     };
     let director = Director { table, metrics };

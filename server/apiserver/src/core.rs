@@ -15,6 +15,7 @@ use ringbolt_storage::{hub::Hub, storage::Storage};
 use crate::{
     authentication::service_account::{Lookup, VerifiedTokens},
     endpoints::event_frames::EventFrames,
+    flowcontrol::core::CoreFlowControl,
     limits,
     metrics::Metrics,
     serving::{
@@ -49,6 +50,8 @@ pub struct CoreState {
     /// The time as it was when a request came or a timer ran out on this core, whichever was last. What waits for a
     /// time looks at this rather than at the clock: its timer sets it.
     pub turn: Cell<Instant>,
+    /// This core's part of API Priority and Fairness; nothing where that is off.
+    pub flow_control: OnceCell<Rc<CoreFlowControl>>,
     /// Where the events of watches are counted; nowhere until it is set.
     pub metrics: OnceCell<Arc<Metrics>>,
     /// Events as they went out, for the next watcher that wants them so.
@@ -122,6 +125,7 @@ impl CoreContext {
             counters: Counters::default(),
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             turn: Cell::new(Instant::now()),
+            flow_control: OnceCell::new(),
             metrics: OnceCell::new(),
             frames: EventFrames::default(),
             verified_tokens: VerifiedTokens::default(),

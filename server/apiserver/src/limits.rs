@@ -94,6 +94,41 @@ pub const EVENT_FRAMES_BYTES: usize = 4 << 20;
 /// An event up to this size is put together in one piece, which each watcher's output copies; a larger one goes by
 /// reference to the stored object. One TLS record.
 pub const EVENT_FRAME_WHOLE_BYTES: usize = 16 << 10;
+/// Queues of one priority level on a core, at most; a configuration that asks for more gets these. More do not make
+/// flows fairer, and each takes 150 bytes a core.
+pub const APF_QUEUES_MAX: usize = 4096;
+/// How long a request is thought to take before it has (`estimatedServiceDuration` of a queue set).
+pub const APF_SERVICE_GUESS: Duration = Duration::from_millis(3);
+/// Requests of a core that wait for a seat, all levels together. Queues have lengths of their own, but nobody limits
+/// their number: beyond this it is 429.
+pub const APF_WAITING: usize = 8192;
+/// Bytes of heads that wait with them; bodies belong to the pool of uploads.
+pub const APF_WAITING_BYTES: usize = 16 << 20;
+/// Bytes of a list that take a seat (`bytesPerSeat`).
+pub const APF_BYTES_PER_SEAT: u64 = 100_000;
+/// Bytes of a list that are worked on at once, since it goes out in parts (`cacheWithStreamingMaxMemoryUsage`).
+pub const APF_LIST_BYTES_AT_ONCE: u64 = 1_000_000;
+/// Seats of a list at most (`MaximumListSeatsLimit` with SizeBasedListCostEstimate).
+pub const APF_LIST_SEATS_MAX: u32 = 100;
+/// Seats of a write at most (`MaximumMutatingSeatsLimit`).
+pub const APF_MUTATING_SEATS_MAX: u32 = 10;
+/// Watches that hear of a write for which it keeps a seat when it is done (`watchesPerSeat`).
+pub const APF_WATCHES_PER_SEAT: u32 = 10;
+/// For how long it keeps that seat. Ten watches are told here in 50 µs, where kube-apiserver reckons with 5 ms
+/// (`eventAdditionalDuration`): seats count real work.
+pub const APF_EVENT_LATENCY: Duration = Duration::from_micros(50);
+/// Counters of watches, 4 bytes each: with 100,000 watches of single objects each counter has one or two of them.
+pub const APF_WATCH_COUNTERS: usize = 1 << 16;
+/// How often seats are lent anew among priority levels (`borrowingAdjustmentPeriod`).
+pub const APF_ADJUSTMENT_PERIOD: Duration = Duration::from_secs(10);
+/// How much of the smoothed demand stays at each adjustment (`seatDemandSmoothingCoefficient`): half of it in 5 minutes.
+pub const APF_DEMAND_SMOOTHING: f64 = 0.977;
+/// Longest wait for a seat, whatever a request's deadline is.
+pub const APF_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Seats that would stay taken for less than this after an answer are not kept: the core's timer is no finer.
+pub const APF_LINGER_MIN: Duration = Duration::from_millis(1);
+/// Objects of a resource whose sizes stand for those of all, when a list is weighed.
+pub const APF_OBJECTS_WEIGHED: usize = 8;
 /// How often an eviction tries again when the pod was changed meanwhile (`EvictionsRetry`).
 pub const EVICTION_ATTEMPTS: usize = 20;
 /// Pods a budget may wait for whose end its controller has not confirmed (`MaxDisruptedPodSize`).

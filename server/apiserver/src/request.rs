@@ -3,7 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -15,6 +15,10 @@ use ringbolt_protocol::{
 use crate::{
     authentication::{Peer, UserInfo},
     core::{CoreContext, Permit},
+    flowcontrol::{
+        core::{Classified, Seat, Ticket},
+        watches::CountedWatch,
+    },
     server::monitor::Monitored,
 };
 
@@ -70,6 +74,22 @@ pub struct RequestState {
     pub deadline: Cell<Option<Instant>>,
     /// The share of a limit that it holds, given back with the answer.
     pub permit: RefCell<Option<Permit>>,
+    /// Its flow schema and priority level, which the answer names.
+    pub classified: RefCell<Option<Classified>>,
+    /// The seats of its priority level that it holds, given back with the answer.
+    pub seat: RefCell<Option<Seat>>,
+    /// Its place in a queue for seats.
+    pub ticket: RefCell<Option<Ticket>>,
+    /// It waited for seats: see [`RequestState::is_known`].
+    pub resumed: Cell<bool>,
+    /// It waited for seats in vain.
+    pub refused: Cell<bool>,
+    /// Its body while it waits for seats.
+    pub parked_body: RefCell<Bytes>,
+    /// It is a watch, counted as one.
+    pub watch: RefCell<Option<CountedWatch>>,
+    /// How long its handler took since it was received, where the answer was ready at once.
+    pub took: Cell<Option<Duration>>,
     /// What is counted once its answer is out.
     pub monitored: RefCell<Option<Monitored>>,
     /// Being waited for when the server shuts down.
@@ -89,6 +109,12 @@ impl RequestState {
         self.admitted.set(false);
         self.deadline.set(None);
         self.authenticated.set(None);
+        self.classified.get_mut().take();
+        self.ticket.get_mut().take();
+        self.resumed.set(false);
+        self.refused.set(false);
+        *self.parked_body.get_mut() = Bytes::new();
+        self.took.set(None);
         self.release();
     }
 
@@ -99,9 +125,22 @@ impl RequestState {
         self.admitted.get()
     }
 
+    /// Whether who asks is known from an earlier run through the chain: it was admitted, or waited for seats.
+    pub fn is_known(&self) -> bool {
+        self.admitted.get() || self.resumed.get()
+    }
+
+    /// A watch has begun: what it holds while it does is given back.
+    pub fn has_begun(&self) {
+        self.permit.borrow_mut().take();
+        self.seat.borrow_mut().take();
+    }
+
     /// Gives back its shares of the limits.
     pub fn release(&self) {
         self.permit.borrow_mut().take();
+        self.seat.borrow_mut().take();
+        self.watch.borrow_mut().take();
         self.waited_for.borrow_mut().take();
         self.monitored.borrow_mut().take();
     }

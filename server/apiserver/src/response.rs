@@ -110,6 +110,8 @@ pub enum Outcome {
     Ready(Response),
     /// The answer must wait (a write on its way to the disk). Runs on the same core.
     Task(Pin<Box<dyn Future<Output = Response>>>),
+    /// The request waits for seats ([`RequestState::ticket`](crate::request::RequestState::ticket)), and comes again.
+    Queued,
     /// The answer's body comes in parts. The response's own body is empty.
     Stream(Response, Box<dyn StreamSource>),
 }

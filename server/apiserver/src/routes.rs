@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use ringbolt_machinery::status::Status;
 use ringbolt_protocol::request_info::{RequestInfo, Verb};
+use ringbolt_storage::object::ResourceId;
 
 use self::radix::Radix;
 pub use self::{
@@ -30,6 +31,10 @@ pub type Handler = Box<dyn Fn(&Request<'_>) -> Outcome + Send + Sync>;
 pub trait ResourceEndpoint: Send + Sync {
     /// Answers a request whose verb and scope the resource has.
     fn serve(&self, request: &Request<'_>) -> Outcome;
+    /// Where its objects are stored, if it is what stores them.
+    fn stored(&self) -> Option<ResourceId> {
+        None
+    }
 }
 
 /// Where a request goes.

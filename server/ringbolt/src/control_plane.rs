@@ -7,7 +7,7 @@ use ringbolt_apiserver::{
     authentication::service_account::openid,
     discovery::Discovery,
     endpoints,
-    flowcontrol::{FlowControl, consumer::FlowControlObjects},
+    flowcontrol::consumer::FlowControlObjects,
     openapi,
     server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
     version,
@@ -49,8 +49,9 @@ pub fn server(
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let objects =
         FlowControlObjects { flow_schemas: registry.flow_schemas, priority_levels: registry.priority_levels };
-    flow_control::install(&mut server, Arc::new(FlowControl::default()), objects)
-        .map_err(|e| e.to_string())?;
+    if let Some(flow_control) = server.flow_control().cloned() {
+        flow_control::install(&mut server, flow_control, objects).map_err(|e| e.to_string())?;
+    }
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals

@@ -69,6 +69,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         authorizers: Arc::new(authorizers),
         max_requests_inflight: settings.max_requests_inflight,
         max_mutating_requests_inflight: settings.max_mutating_requests_inflight,
+        priority_and_fairness: settings.priority_and_fairness,
         request_timeout: settings.request_timeout,
         min_request_timeout: settings.min_request_timeout,
         http2_streams_max: settings.http2_streams_max,

@@ -70,6 +70,8 @@ pub struct Settings {
     pub max_requests_inflight: u32,
     /// `--max-mutating-requests-inflight`
     pub max_mutating_requests_inflight: u32,
+    /// `--enable-priority-and-fairness`
+    pub priority_and_fairness: bool,
     /// `--request-timeout`
     pub request_timeout: Duration,
     /// `--min-request-timeout`
@@ -171,6 +173,7 @@ impl Settings {
                 .int("max-mutating-requests-inflight")
                 .try_into()
                 .unwrap_or(u32::MAX),
+            priority_and_fairness: flags.bool("enable-priority-and-fairness"),
             request_timeout: flags.duration("request-timeout"),
             min_request_timeout: Duration::from_secs(
                 flags.int("min-request-timeout").try_into().unwrap_or(0),
@@ -186,6 +189,14 @@ impl Settings {
             controllers: controllers(flags, &mut errors),
             without_effect: flags.without_effect(),
         };
+        let inflight = [settings.max_requests_inflight, settings.max_mutating_requests_inflight];
+        if settings.priority_and_fairness && inflight == [0, 0] {
+            errors.push(
+                "--max-requests-inflight and --max-mutating-requests-inflight are shared out among priority levels \
+                 and can not both be 0 with --enable-priority-and-fairness"
+                    .to_owned(),
+            );
+        }
         if settings.request_timeout.is_zero() {
             errors.push("--request-timeout can not be zero".to_owned());
         }

@@ -218,6 +218,10 @@ struct Endpoint {
 }
 
 impl ResourceEndpoint for Endpoint {
+    fn stored(&self) -> Option<ResourceId> {
+        Some(self.store.stored())
+    }
+
     fn serve(&self, request: &Request<'_>) -> Outcome {
         let (store, part) = (&self.store, self.part);
         let verb = request.info.verb;

@@ -12,7 +12,7 @@ pub struct AuditInit;
 impl Filter for AuditInit {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if request.state.is_admitted() {
+        if request.state.is_known() {
             return next.serve(request);
         }
         let given = request.head.header("audit-id").filter(|id| !id.is_empty());

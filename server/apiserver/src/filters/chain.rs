@@ -3,26 +3,16 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use super::{
-    Handler,
-    audit_init::AuditInit,
-    authentication::Authentication,
-    authorization::Authorization,
-    cache_control::CacheControl,
-    goaway::ProbabilisticGoaway,
-    impersonation::Impersonation,
-    max_in_flight::{Limits, MaxInFlightLimit},
-    mux_and_discovery::MuxAndDiscoveryComplete,
-    panic_recovery::PanicRecovery,
-    request_body::RequestBody,
-    request_deadline::RequestDeadline,
-    request_info::WithRequestInfo,
-    timeout::TimeoutForNonLongRunningRequests,
-    wait_group::WaitGroup,
+    Handler, audit_init::AuditInit, authentication::Authentication, authorization::Authorization,
+    cache_control::CacheControl, goaway::ProbabilisticGoaway, impersonation::Impersonation,
+    max_in_flight::Limits, mux_and_discovery::MuxAndDiscoveryComplete, panic_recovery::PanicRecovery,
+    priority_and_fairness::PriorityAndFairness, request_body::RequestBody, request_deadline::RequestDeadline,
+    request_info::WithRequestInfo, timeout::TimeoutForNonLongRunningRequests, wait_group::WaitGroup,
     warning::WarningRecorder,
 };
 use crate::{
-    authentication::Authenticators, authorization::Authorizers, layers, metrics::Metrics,
-    server::lifecycle_signals::LifecycleSignals,
+    authentication::Authenticators, authorization::Authorizers, flowcontrol::FlowControl, layers,
+    metrics::Metrics, server::lifecycle_signals::LifecycleSignals,
 };
 
 /// What the filters are made from.
@@ -40,6 +30,8 @@ pub struct ChainConfig {
     pub authenticators: Arc<Authenticators>,
     /// A core's share of the limits.
     pub max_in_flight: Limits,
+    /// API Priority and Fairness; `None` where it is off, and `max_in_flight` counts.
+    pub flow_control: Option<Arc<FlowControl>>,
     /// Who may.
     pub authorizers: Arc<Authorizers>,
 }
@@ -71,7 +63,7 @@ pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler 
         /* Tracing                                                 20 with --tracing-config-file */
         /* Audit                                                   21 with --audit-policy-file */
         Impersonation::new(config),                             // 22 after Audit, which names both; all below see the other user
-        MaxInFlightLimit::new(config),                          // 23 in the place of PriorityAndFairness until that is built
+        PriorityAndFairness::new(config),                       // 23 before 24: also what is refused there takes its turn
         Authorization::new(config),                             // 24 may they
         RequestBody,                                            //    Go's handlers read it: refused requests need none
         => director                                             // 25

@@ -24,7 +24,7 @@ impl Filter for ProbabilisticGoaway {
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
         if self.threshold > 0
             && request.head.version == Version::Http2
-            && !request.state.is_admitted()
+            && !request.state.is_known()
             && request.core.random_u64() < self.threshold
         {
             request.state.close.set(true);

@@ -14,6 +14,7 @@ pub mod impersonation;
 pub mod max_in_flight;
 pub mod mux_and_discovery;
 pub mod panic_recovery;
+pub mod priority_and_fairness;
 pub mod request_body;
 pub mod request_deadline;
 pub mod request_info;

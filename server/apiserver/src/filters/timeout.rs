@@ -31,7 +31,7 @@ impl Filter for TimeoutForNonLongRunningRequests {
 
 /// Whether it is worth a look at the clock. A body may have taken its time; a head was stamped just before the chain ran.
 fn may_be_over(request: &Request<'_>, deadline: Instant) -> bool {
-    request.state.is_admitted() || deadline.saturating_duration_since(request.received) < STAMPED_WITHIN
+    request.state.is_known() || deadline.saturating_duration_since(request.received) < STAMPED_WITHIN
 }
 
 /// What lies between the stamp of a head and this filter at most: microseconds, unless the thread loses its CPU there.

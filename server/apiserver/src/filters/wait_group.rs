@@ -22,7 +22,7 @@ const EXEMPT_PREFIXES: [&str; 4] = ["/readyz", "/livez", "/healthz", "/metrics"]
 impl Filter for WaitGroup {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if is_long_running(request.info) || request.state.is_admitted() {
+        if is_long_running(request.info) || request.state.is_known() {
             return next.serve(request);
         }
         if self.0.not_accepting_new_request.is_signaled() && !is_exempt(request) {

@@ -1,6 +1,10 @@
 //! What a server is made from.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ringbolt_engine::{EngineConfig, TlsConfig};
 use ringbolt_storage::storage::Storage;
@@ -10,6 +14,7 @@ use crate::{
     authentication::Authenticators,
     authorization::Authorizers,
     filters::{chain::ChainConfig, max_in_flight::Limits},
+    flowcontrol::FlowControl,
     informer::Follower,
     metrics::Metrics,
     reviews::Reviewers,
@@ -68,6 +73,8 @@ pub struct Config {
     pub max_requests_inflight: u32,
     /// `--max-mutating-requests-inflight`, 0 for no limit.
     pub max_mutating_requests_inflight: u32,
+    /// `--enable-priority-and-fairness`: the limits above are shared out among priority levels, together.
+    pub priority_and_fairness: bool,
     /// `--request-timeout`
     pub request_timeout: Duration,
     /// `--min-request-timeout`: what a watch without a timeout lives at least.
@@ -112,6 +119,10 @@ impl Config {
                 self.max_mutating_requests_inflight,
                 cores,
             ),
+            flow_control: self.priority_and_fairness.then(|| {
+                let total = self.max_requests_inflight.saturating_add(self.max_mutating_requests_inflight);
+                FlowControl::new(total, cores, Instant::now())
+            }),
             authorizers: self.authorizers.clone(),
         };
         CompletedConfig { config: self, chain }

@@ -25,9 +25,15 @@ use crate::{
     authentication::UserInfo,
     core::CoreContext,
     filters::chain::{ChainConfig, default_build_handler_chain},
+    flowcontrol::{
+        FlowControl,
+        core::CoreFlowControl,
+        estimate::{ObjectStats, ObjectStatsOf},
+    },
     informer::{Follower, Informer},
+    limits,
     metrics::Metrics,
-    routes::{DuplicateRoute, RouteTable, RouteTableBuilder},
+    routes::{DuplicateRoute, Route, RouteTable, RouteTableBuilder},
     serving::{
         app::{CommitWaker, ServerApp, wake_core},
         loopback::Loopback,
@@ -88,6 +94,11 @@ impl GenericApiServer {
     /// What is counted.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.config.chain.metrics
+    }
+
+    /// API Priority and Fairness, where it is on: whoever reads its objects publishes here what they say.
+    pub fn flow_control(&self) -> Option<&Arc<FlowControl>> {
+        self.config.chain.flow_control.as_ref()
     }
 
     /// Adds what keeps in step with the store.
@@ -154,6 +165,9 @@ impl PreparedGenericApiServer {
             min_request_timeout: config.min_request_timeout,
             loopback,
         };
+        if let Some(flow_control) = &shared.chain.flow_control {
+            flow_control.set_objects(object_stats(shared.table.clone(), shared.storage.clone()));
+        }
         // All paths are on the table before the first connection can be.
         context.signals.mux_and_discovery_complete.signal();
         let engine = Engine::start(config.engine, listeners, move |handle| shared.app(&handle))?;
@@ -174,6 +188,19 @@ impl PreparedGenericApiServer {
             drain_timeout: config.request_timeout,
         })
     }
+}
+
+/// Objects of a resource, of which the first few stand for all.
+fn object_stats(table: Arc<ArcSwap<RouteTable>>, storage: Arc<dyn Storage>) -> Box<ObjectStatsOf> {
+    Box::new(move |info| {
+        let table = table.load();
+        let Route::Resource(endpoint) = table.lookup(info, info.path) else { return None };
+        let snapshot = storage.snapshot(endpoint.stored()?);
+        let sizes =
+            snapshot.range("", None).take(limits::APF_OBJECTS_WEIGHED).map(|object| object.json.len());
+        let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size as u64));
+        Some(ObjectStats { count: snapshot.len() as u64, bytes_each: bytes.checked_div(count).unwrap_or(0) })
+    })
 }
 
 /// What every core's application is made from.
@@ -198,6 +225,12 @@ impl Shared {
             CoreContext::new(handle.index(), self.storage.clone(), hub, spawner.clone(), timers.clone());
         core.min_request_timeout.set(self.min_request_timeout);
         core.metrics.get_or_init(|| self.chain.metrics.clone());
+        if let Some(shared) = &self.chain.flow_control {
+            core.flow_control.get_or_init(|| CoreFlowControl::new(shared.clone(), handle.index()));
+            shared.set_wake(handle.index(), wake.clone());
+            // For the first look at its timers.
+            wake();
+        }
         let director = Director { table: self.table.clone(), metrics: self.chain.metrics.clone() };
         let site = Site {
             core,

@@ -64,7 +64,10 @@ pub fn observe(
             let known = !matches!(response.status, 404 | 405) || is_known();
             let (took, bytes) = (request.received.elapsed(), response.body.len() as u64);
             metrics.observe_request(core, &labels, known, response.status, took, bytes);
+            request.state.took.set(Some(took));
         }
+        // Nobody waits for seats behind the filters.
+        Outcome::Queued => {}
         Outcome::Task(_) | Outcome::Stream(..) => {
             let streams = matches!(outcome, Outcome::Stream(..)) && is_long_running(request.info);
             *request.state.monitored.borrow_mut() = Some(Monitored {

@@ -224,9 +224,10 @@ impl App for ServerApp {
             loopback.run(&self.site);
         }
         self.timers.fire(now);
+        let seats = self.site.core.flow_control.get().and_then(|flow_control| flow_control.tick(now));
         self.spawner.run();
         let check = has_watchers.then(|| self.hub_checked + HUB_CHECK);
-        match [self.timers.next(), check].into_iter().flatten().min() {
+        match [self.timers.next(), check, seats].into_iter().flatten().min() {
             Some(next) => core.set_timer(next.saturating_duration_since(now).max(TICK)),
             None => core.clear_timer(),
         }

@@ -31,6 +31,7 @@ use super::{
 use crate::{
     authentication::Peer,
     filters::{panic_recovery, timeout},
+    flowcontrol::core::Ticket,
     limits,
     request::{BodyProgress, Request, RequestState},
     response::{Outcome, PartSink, Response, StreamSource, StreamState},
@@ -67,10 +68,21 @@ struct Slot {
 enum Phase {
     /// The body is on its way.
     Upload(Box<Upload>),
+    /// It waits for seats.
+    Queued(Box<Queued>),
     /// The answer waits.
     Task(Pin<Box<dyn Future<Output = Response>>>),
     /// The answer's body comes in parts. `full`: there is more, but no room. Status, and bytes so far, are for metrics.
     Stream { source: Box<dyn StreamSource>, full: bool, status: u16, bytes: u64 },
+}
+
+/// A request that waits for seats, to go through the chain again then.
+struct Queued {
+    head: HeadBuf,
+    received: Instant,
+    body: Bytes,
+    /// Of the memory of bodies.
+    _share: Option<Share>,
 }
 
 /// A body on its way in.
@@ -260,9 +272,44 @@ impl Exchanges {
         head: Head<'_>,
         body: Bytes,
         received: Instant,
+        share: Option<Share>,
     ) {
         let outcome = self.serve(&head, body, received);
+        if matches!(outcome, Outcome::Queued) {
+            return self.queue(responder, stream, &head, received, share);
+        }
         self.conclude(responder, stream, outcome);
+    }
+
+    /// Keeps a request that waits for seats.
+    fn queue(
+        &mut self,
+        responder: &mut dyn Responder,
+        stream: StreamId,
+        head: &Head<'_>,
+        received: Instant,
+        share: Option<Share>,
+    ) {
+        let mut state = mem::take(&mut self.spare);
+        let mut copy = HeadBuf::default();
+        copy.assign(head);
+        let body = mem::take(state.parked_body.get_mut());
+        let due = state.ticket.get_mut().as_ref().map(Ticket::until);
+        let queued = Box::new(Queued { head: copy, received, body, _share: share });
+        let slot = self.slots.insert(Slot { stream, state, phase: Phase::Queued(queued), due });
+        self.note_due(due);
+        self.poll(responder, slot, false);
+    }
+
+    /// A request has waited for seats: through the chain once more.
+    fn resume(&mut self, responder: &mut dyn Responder, index: usize) {
+        let Slot { stream, state, phase: Phase::Queued(queued), .. } = self.slots.remove(index) else {
+            return;
+        };
+        state.resumed.set(true);
+        self.spare = state;
+        let Queued { head, received, body, _share: share } = *queued;
+        self.run(responder, stream, head.head(), body, received, share);
     }
 
     /// Sees to an outcome that came of the spare state.
@@ -273,6 +320,8 @@ impl Exchanges {
                 headers::send(&self.site.core, responder, stream, state, &response, Extent::Whole);
                 self.spare.reset();
             }
+            // Seen to by those who have the head.
+            Outcome::Queued => self.spare.reset(),
             Outcome::Task(task) => {
                 let state = mem::take(&mut self.spare);
                 let due = state.deadline.get();
@@ -307,6 +356,14 @@ impl Exchanges {
         }
         match phase {
             Phase::Upload(_) => false,
+            Phase::Queued(_) => {
+                let polled = state.ticket.get_mut().as_mut().map(|ticket| ticket.poll(waker));
+                let Some(Poll::Ready(seat)) = polled else { return false };
+                state.ticket.get_mut().take();
+                *state.seat.get_mut() = Some(seat);
+                self.resume(responder, index);
+                true
+            }
             Phase::Task(task) => {
                 let mut context = Context::from_waker(waker);
                 let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut context)));
@@ -335,7 +392,12 @@ impl Exchanges {
                 let sent = parts.bytes > 0;
                 *bytes += parts.bytes;
                 match polled {
-                    Ok(StreamState::Pending) => *full = false,
+                    Ok(StreamState::Pending) => {
+                        *full = false;
+                        if source.is_watch() {
+                            state.has_begun();
+                        }
+                    }
                     Ok(StreamState::Full) => {
                         *full = true;
                         self.some_full = true;
@@ -377,6 +439,13 @@ impl Exchanges {
                     self.poll(responder, index, true);
                 }
             }
+            Phase::Queued(_) => {
+                if let Some(mut ticket) = slot.state.ticket.get_mut().take() {
+                    ticket.timed_out();
+                }
+                slot.state.refused.set(true);
+                self.resume(responder, index);
+            }
             Phase::Task(_) => {
                 // What it has submitted goes on; only the answer to it is lost.
                 let response = timeout::response();
@@ -407,7 +476,7 @@ impl Exchanges {
     fn too_large(&mut self, responder: &mut dyn Responder, index: usize) {
         let Some((stream, upload)) = self.take_upload(index) else { return };
         self.spare.body.set(BodyProgress::TooLarge);
-        self.run(responder, stream, upload.head.head(), Bytes::new(), upload.received);
+        self.run(responder, stream, upload.head.head(), Bytes::new(), upload.received, None);
     }
 
     /// Takes an upload out of its slot and makes its state the spare one.
@@ -419,7 +488,7 @@ impl Exchanges {
         self.spare = slot.state;
         match slot.phase {
             Phase::Upload(upload) => Some((slot.stream, *upload)),
-            Phase::Task(_) | Phase::Stream { .. } => None,
+            Phase::Queued(_) | Phase::Task(_) | Phase::Stream { .. } => None,
         }
     }
 }
@@ -430,7 +499,7 @@ impl Handler for Exchanges {
         self.site.core.turn.set(received);
         self.requests += 1;
         let (length, dropped) = match head.body {
-            BodyLength::None => return self.run(responder, stream, head, Bytes::new(), received),
+            BodyLength::None => return self.run(responder, stream, head, Bytes::new(), received, None),
             BodyLength::Exact(length) if length > limits::REQUEST_BODY as u64 => (0, Some(0)),
             BodyLength::Exact(length) => ((length as usize).min(limits::BODY_FIRST_BYTES), None),
             BodyLength::Unknown => (limits::BODY_FIRST_BYTES, None),
@@ -506,12 +575,12 @@ impl Handler for Exchanges {
     fn end(&mut self, responder: &mut dyn Responder, stream: StreamId) {
         let Some(index) = self.slot_of(stream) else { return };
         let Some((stream, upload)) = self.take_upload(index) else { return };
-        // The share is held until the inline part of the handler has run; what it keeps of the body is its own.
+        // The share is held until the inline part of the handler has run, or for as long as the request waits for
+        // seats; what a handler keeps of the body is its own.
         let Upload { head, received, body, share, owed, .. } = upload;
         responder.consumed(stream, owed);
         self.spare.body.set(BodyProgress::Complete);
-        self.run(responder, stream, head.head(), Bytes::from(body), received);
-        drop(share);
+        self.run(responder, stream, head.head(), Bytes::from(body), received, Some(share));
     }
 
     fn reset(&mut self, stream: StreamId) {

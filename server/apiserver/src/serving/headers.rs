@@ -10,6 +10,11 @@ use crate::{
     response::Response,
 };
 
+/// The FlowSchema of a request: by uid, since names may say more than clients should know.
+const FLOW_SCHEMA_UID: &str = "x-kubernetes-pf-flowschema-uid";
+/// Its PriorityLevelConfiguration.
+const PRIORITY_LEVEL_UID: &str = "x-kubernetes-pf-prioritylevel-uid";
+
 /// Name and value as the protocol takes them.
 type Header<'a> = (&'a str, &'a [u8]);
 
@@ -82,6 +87,17 @@ pub fn send(
     }
     for (name, value) in &response.headers {
         headers.push(name, value.as_bytes());
+    }
+    let classified = state.classified.borrow();
+    if let Some(classified) = &*classified {
+        // What is no object yet has none.
+        let uids = [
+            (FLOW_SCHEMA_UID, classified.flow_schema_uid()),
+            (PRIORITY_LEVEL_UID, classified.priority_level_uid()),
+        ];
+        for (name, uid) in uids.into_iter().filter(|(_, uid)| !uid.is_empty()) {
+            headers.push(name, uid.as_bytes());
+        }
     }
     if response.close || state.close.get() {
         responder.close_after(stream);

@@ -121,6 +121,8 @@ impl Loopback {
                 let response = match first_poll(&site, &job.call) {
                     Outcome::Ready(response) => response,
                     Outcome::Task(task) => task.await,
+                    // The filters, which have requests wait, are not asked.
+                    Outcome::Queued => Response { status: 429, ..Response::default() },
                     Outcome::Stream(response, _) => response,
                 };
                 let body = response.body.parts().concat();

@@ -136,6 +136,7 @@ impl Rig {
             request_timeout,
             authenticators: Arc::new(Authenticators::new(None, Some(tokens), Anonymous::new(true))),
             max_in_flight: limits,
+            flow_control: None,
             authorizers: Arc::new(roles::authorizers(&modes)),
         };
         let director = Director { table, metrics };

@@ -224,7 +224,7 @@ pub const FLAGS: &[Flag] = &[
     // Features
     later(Section::Features, "contention-profiling", Kind::Bool, "false"),
     later(Section::Features, "debug-socket-path", Kind::Text, ""),
-    later(Section::Features, "enable-priority-and-fairness", Kind::Bool, "true"),
+    now(Section::Features, "enable-priority-and-fairness", Kind::Bool, "true", "Share what is worked on at once fairly, by FlowSchemas and PriorityLevelConfigurations; else only count it."),
     now(Section::Features, "profiling", Kind::Bool, "true", "Serve /debug/pprof/."),
     // Authentication
     now(Section::Authentication, "anonymous-auth", Kind::Bool, "true", "Let requests without credentials through as system:anonymous."),

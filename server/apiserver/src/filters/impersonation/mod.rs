@@ -47,7 +47,7 @@ impl Impersonation {
         let kept = headers::without(request.head);
         let head = Head { headers: &kept, ..*request.head };
         let behind = Request { head: &head, ..request.clone() };
-        if request.state.is_admitted() {
+        if request.state.is_known() {
             // Authentication already gave the user that was found when the head came.
             return next.serve(&behind);
         }
