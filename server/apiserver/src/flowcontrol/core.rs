@@ -256,8 +256,8 @@ impl CoreFlowControl {
         let Some(queuing) = classified.queuing() else { return true };
         let mut queues = level.core(self.core).queues();
         let Some(set) = queues.as_mut() else { return false };
-        let queue = set.choose(self.hash(classified, user, info));
-        level.length(queue) >= queuing.queue_length_limit
+        let is_full = |queue: usize| level.length(queue) >= queuing.queue_length_limit;
+        is_full(set.choose(self.hash(classified, user, info), is_full))
     }
 
     /// Turns a request away before it was asked about.
@@ -332,8 +332,9 @@ impl CoreFlowControl {
         let own = level.core(self.core);
         let mut queues = own.queues();
         let set = made(&mut queues, queuing, now);
-        let queue = set.choose(self.hash(classified, arrival.user, arrival.info));
-        let full = level.length(queue) >= queuing.queue_length_limit && level.seats.idle() == 0;
+        let is_full = |queue: usize| level.length(queue) >= queuing.queue_length_limit;
+        let queue = set.choose(self.hash(classified, arrival.user, arrival.info), is_full);
+        let full = is_full(queue) && level.seats.idle() == 0;
         let held = self.waiting_bytes.get() + arrival.bytes;
         if full || self.waiting.get() >= APF_WAITING || held > APF_WAITING_BYTES {
             cells.reject(Rejection::QueueFull, Duration::ZERO);
@@ -483,6 +484,11 @@ fn wanted(level: &Level, estimate: &WorkEstimate) -> Option<u32> {
 }
 
 impl Seat {
+    /// Seats of the level that it holds; none of an exempt one.
+    pub fn seats(&self) -> u32 {
+        self.taken
+    }
+
     /// The request was answered at once, and when.
     #[inline]
     pub fn answered_at_once(&self, when: Instant) {
@@ -502,7 +508,7 @@ impl Seat {
         let Some(queuing) = self.classified.queuing() else { return };
         let mut queues = own.queues();
         let set = made(&mut queues, queuing, self.begun);
-        let queue = set.choose(engine.hash(&self.classified, user, info));
+        let queue = set.choose(engine.hash(&self.classified, user, info), |_| false);
         let parked = Parked {
             schema: self.classified.schema,
             flow_schema: self.classified.active.names[self.classified.schema].clone(),

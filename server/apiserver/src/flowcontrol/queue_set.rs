@@ -198,15 +198,15 @@ impl<T> QueueSet<T> {
         }
     }
 
-    /// The queue of a flow's hand with the least to do.
-    pub fn choose(&mut self, hash: u64) -> usize {
+    /// The queue of a flow's hand with the least to do, of those that are not full if there is one.
+    pub fn choose(&mut self, hash: u64, is_full: impl Fn(usize) -> bool) -> usize {
         let hand = Hand::deal(hash, self.desired as u32, self.hand_size);
         let cards = hand.cards();
         // Begins elsewhere each time, or the first cards of overlapping hands would get more than the others.
         let offset = self.enqueued % cards.len();
         self.enqueued = self.enqueued.wrapping_add(1);
         let (first, rest) = (&cards[offset..], &cards[..offset]);
-        let by_work = |card: &&u32| self.queues[**card as usize].work;
+        let by_work = |card: &&u32| (is_full(**card as usize), self.queues[**card as usize].work);
         first.iter().chain(rest).min_by_key(by_work).map_or(0, |card| *card as usize)
     }
 
