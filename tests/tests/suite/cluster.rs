@@ -1,6 +1,7 @@
 //! A whole cluster without containers: the server, stock kube-controller-manager and kube-scheduler of 1.37 with their
-//! default flags, and five nodes that `tests/clients/nodes` plays. What a user sees of it is asserted, and that the two
-//! log no error that they do not log beside kube-apiserver.
+//! default flags, and five nodes that `tests/clients/nodes` plays. The two are the users that they are in a cluster, and
+//! each controller is its service account, so that roles decide what they may do. What a user sees of it is asserted, and
+//! that the two log no error that they do not log beside kube-apiserver.
 //!
 //! `RINGBOLT_PEERS` is the folder with the two programs, which `bench/peer/build` makes. With `RINGBOLT_KUBECONFIG` the
 //! same script runs against that cluster, whose `ca.crt`, `ca.key` and `sa.key` lie beside the file.
@@ -14,6 +15,7 @@ use self::{complaints::Complaints, processes::Processes};
 use crate::clients::{kubectl::Kubectl, programs};
 
 mod complaints;
+mod credentials;
 mod kinds;
 mod processes;
 mod workloads;
@@ -94,6 +96,7 @@ fn controllers_and_scheduler_of_kubernetes() {
     workloads::deployment(&user);
     // Both work, so both lead by now.
     let leaders = kinds::leaders(&user);
+    kinds::accounts(&user);
     workloads::end(&user);
     kinds::end(&user);
     workloads::collected(&user);

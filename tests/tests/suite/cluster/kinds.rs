@@ -160,6 +160,27 @@ pub(super) fn namespace_goes(user: &User) {
     kubectl.ok(&format!("delete certificatesigningrequest {namespace}"));
 }
 
+/// The controllers are accounts of their own, which may do what their roles allow and no more.
+pub(super) fn accounts(user: &User) {
+    let kubectl = &user.kubectl;
+    for (account, may, may_not) in [
+        ("deployment-controller", "create replicasets.apps", "create pods"),
+        ("replicaset-controller", "create pods", "create replicasets.apps"),
+        ("job-controller", "update jobs.batch/status", "get secrets"),
+    ] {
+        user.wait(&format!("serviceaccount/{account} --namespace=kube-system"), "there", |_| true);
+        let can = |what: &str| {
+            let (verb, of) = what.split_once(' ').expect("a verb and a resource");
+            let (of, subresource) = of.split_once('/').unwrap_or((of, ""));
+            format!(
+                "auth can-i {verb} {of} --subresource={subresource} --as=system:serviceaccount:kube-system:{account}"
+            )
+        };
+        assert_eq!(kubectl.ok(&can(may)).trim(), "yes", "{account} {may}");
+        kubectl.fails(&can(may_not), None);
+    }
+}
+
 /// Who leads, and for the how-manieth time one took over.
 pub(super) fn leaders(user: &User) -> Vec<(String, Value)> {
     let leader = |name: &str| {

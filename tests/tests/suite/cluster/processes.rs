@@ -11,6 +11,9 @@ use ringbolt_tests::{
     server::{free_port, scratch},
 };
 
+use super::credentials::Credentials;
+
+/// Their names are those of their users too, after `system:`.
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 
@@ -41,9 +44,16 @@ impl Processes {
         let mut processes = Processes { folder: scratch("cluster-logs"), running: Vec::new() };
         let beside = kubeconfig.parent().expect("a file is in a folder");
         let pki = Some(beside.join("pki")).filter(|p| p.is_dir()).unwrap_or_else(|| beside.to_owned());
-        let config = kubeconfig.display();
+        let credentials = Credentials {
+            kubectl: programs.join("kubectl"),
+            kubeconfig: kubeconfig.to_owned(),
+            pki: pki.clone(),
+            folder: processes.folder.clone(),
+        };
         // Where the server is and what to sign with; all else is as by default, but for where they listen themselves.
         let common = |name: &str| {
+            let config = credentials.of(&format!("system:{name}"));
+            let config = config.display();
             vec![
                 format!("--kubeconfig={config}"),
                 format!("--authentication-kubeconfig={config}"),
@@ -56,15 +66,18 @@ impl Processes {
         let mut manager = common(CONTROLLER_MANAGER);
         let file = |flag: &str, name: &str| format!("--{flag}={}", pki.join(name).display());
         manager.extend([
+            // Each controller is an account of its own, which may do what its role allows.
+            "--use-service-account-credentials".to_owned(),
             file("service-account-private-key-file", "sa.key"),
             file("root-ca-file", "ca.crt"),
             file("cluster-signing-cert-file", "ca.crt"),
             file("cluster-signing-key-file", "ca.key"),
         ]);
         let scheduler = common(SCHEDULER);
+        let config = kubeconfig.display().to_string();
         processes.run(&peers.join(CONTROLLER_MANAGER), CONTROLLER_MANAGER, &manager);
         processes.run(&peers.join(SCHEDULER), SCHEDULER, &scheduler);
-        processes.run(&programs.join("nodes"), "nodes", &[config.to_string(), nodes.to_string()]);
+        processes.run(&programs.join("nodes"), "nodes", &[config, nodes.to_string()]);
         processes
     }
 
