@@ -4,6 +4,7 @@
 
 pub mod frames;
 pub mod http1;
+pub mod peer;
 pub mod server;
 pub mod shared;
 pub mod tls;

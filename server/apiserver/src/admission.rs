@@ -51,7 +51,7 @@ pub struct Attributes<'r> {
     pub subresource: &'static str,
     /// Namespace, empty for cluster-scoped resources.
     pub namespace: &'r str,
-    /// Name; for a create the one the object will have.
+    /// Name; for a create the one the object will have, for a delete of a collection none.
     pub name: &'r str,
     /// Who asks.
     pub user: &'r UserInfo,
@@ -78,7 +78,8 @@ impl Attributes<'_> {
     /// 403 in the words that admission plugins refuse with.
     pub fn forbidden(&self, why: &str) -> Status {
         let group = self.served.strategy.status_group().unwrap_or(self.served.facts.group);
-        Status::forbidden(group, self.served.facts.resource, self.name, why)
+        let name = if self.name.is_empty() { "Unknown" } else { self.name };
+        Status::forbidden(group, self.served.facts.resource, name, why)
     }
 }
 

@@ -9,6 +9,7 @@ mod compat;
 mod controllers;
 mod crash;
 mod h2spec;
+mod kubelets;
 mod objects;
 mod startup;
 mod token_request;

@@ -38,6 +38,18 @@ pub(crate) struct Delete {
     pub(crate) core: CoreContext,
     pub(crate) user: UserInfo,
     pub(crate) options: DeleteOptions,
+    pub(crate) told: Told,
+}
+
+/// What plugins of admission are told of a delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// That it is of this object.
+    Object,
+    /// That it is of a collection, which has no name, and for each object what that is.
+    Collection,
+    /// Nothing: they were told of the eviction.
+    Nothing,
 }
 
 /// What a delete came to.
@@ -65,7 +77,13 @@ pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outco
         let options = DeleteOptions::take(store.schema, request)?;
         Ok((
             answer,
-            Delete { store: store.clone(), core: request.core.clone(), user: request.user.clone(), options },
+            Delete {
+                store: store.clone(),
+                core: request.core.clone(),
+                user: request.user.clone(),
+                options,
+                told: Told::Object,
+            },
         ))
     };
     let (answer, delete) = match plan() {
@@ -171,14 +189,16 @@ impl Delete {
             served: &store.served,
             subresource: "",
             namespace: stored.namespace(),
-            name,
+            name: if self.told == Told::Collection { "" } else { name },
             user: &self.user,
             dry_run: self.options.dry_run,
             storage: &*self.core.storage,
             // A delete has no place for warnings.
             warnings: &RefCell::default(),
         };
-        store.admission.validate(&attributes, arena, None, Some(&object))?;
+        if self.told != Told::Nothing {
+            store.admission.validate(&attributes, arena, None, Some(&object))?;
+        }
 
         let finalizers = metadata::finalizers(&object);
         let wanted = self.finalizers(&finalizers);

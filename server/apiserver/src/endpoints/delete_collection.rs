@@ -6,7 +6,7 @@ use ringbolt_machinery::status::{Reason, Status};
 
 use super::{
     answer::{self, Answer},
-    delete::Delete,
+    delete::{Delete, Told},
     delete_options::DeleteOptions,
     list::{List, parse_options},
     resource::ResourceStore,
@@ -26,6 +26,7 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
             core: request.core.clone(),
             user: request.user.clone(),
             options: delete_options,
+            told: Told::Collection,
         };
         Ok((answer, list, delete))
     };

@@ -4,6 +4,7 @@
 
 mod admission;
 mod bootstrap_policy;
+mod certificates;
 mod defaults;
 mod escalation;
 mod fields;

@@ -18,7 +18,7 @@ use ringbolt_storage::object::{Object, ResourceId};
 use self::budget::Guard;
 use super::{
     answer, create,
-    delete::Delete,
+    delete::{Delete, Told},
     delete_options::DeleteOptions,
     get,
     guaranteed_update::{Mutate, guaranteed_update},
@@ -279,7 +279,7 @@ impl Eviction {
             return Err(status.clone());
         }
         let (store, core, user) = (self.pods.clone(), self.core.clone(), self.user.clone());
-        let delete = Delete { store, core, user, options };
+        let delete = Delete { store, core, user, options, told: Told::Nothing };
         delete.run(&self.namespace, &self.name).await.map(drop)
     }
 }

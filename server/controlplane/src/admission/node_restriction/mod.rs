@@ -95,10 +95,11 @@ impl<'r> Asked<'r> {
         self.object.and_then(|object| object.str_at(path)).unwrap_or("")
     }
 
-    /// The object's name: at a create the one it is to have, which a generated one is not yet.
+    /// The object's name. One that is generated is not known yet: what is known stands for it in messages alone.
     fn name(&self) -> &'r str {
+        let given = self.text(&["metadata", "name"]);
         match self.attributes.operation {
-            Operation::Create => self.text(&["metadata", "name"]),
+            Operation::Create if given != self.attributes.name => "",
             _ => self.attributes.name,
         }
     }

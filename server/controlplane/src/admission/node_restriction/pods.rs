@@ -65,6 +65,8 @@ pub(super) fn admit(asked: &Asked<'_>) -> Result<(), Status> {
     let node = quote(asked.node);
     match (asked.attributes.operation, asked.object, asked.old) {
         (Operation::Create, Some(pod), _) => admit_create(asked, pod),
+        // A collection has no name, and there is no pod without: each of its pods is passed over as if it were gone.
+        (Operation::Delete, ..) if asked.attributes.name.is_empty() => Err(Status::not_found("", "pod", "")),
         (Operation::Delete, _, Some(pod)) if runs_on(pod) != asked.node => {
             asked.forbid(&format!("node {node} can only delete pods with spec.nodeName set to itself"))
         }
