@@ -25,6 +25,10 @@ pub trait App: Sized + 'static {
     fn woken(&mut self, conn: &mut Self::Conn, io: &mut Io<'_>);
     /// A timer of the connection ran out; it is not set any more.
     fn timer(&mut self, conn: &mut Self::Conn, io: &mut Io<'_>, kind: TimerKind);
+    /// Somebody called [`crate::EngineHandle::announce`].
+    fn announced(&mut self, conn: &mut Self::Conn, io: &mut Io<'_>) {
+        let _ = (conn, io);
+    }
     /// The server shuts down gracefully: finish what runs, then [`Io::close`].
     fn drain(&mut self, conn: &mut Self::Conn, io: &mut Io<'_>);
     /// The connection is over: everything was sent, or nothing more can be.

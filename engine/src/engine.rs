@@ -18,7 +18,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     panic::{AssertUnwindSafe, catch_unwind},
     process,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -73,6 +73,7 @@ impl Engine {
         }
 
         let shared = Arc::new(Shared::new(count));
+        shared.listening.store(of_cores.iter().map(Vec::len).sum(), Ordering::Relaxed);
         let make_app = Arc::new(make_app);
         let (ready, started) = mpsc::channel();
         let engine = EngineHandle { handles, shared, addresses, threads: Mutex::new(Vec::new()) };
@@ -182,7 +183,7 @@ impl EngineHandle {
 
     /// Connections of each core.
     pub fn open_connections_by_core(&self) -> Vec<usize> {
-        self.shared.open.iter().map(|open| open.load(std::sync::atomic::Ordering::Relaxed)).collect()
+        self.shared.open.iter().map(|open| open.load(Ordering::Relaxed)).collect()
     }
 
     /// Counters since the start.
@@ -190,9 +191,19 @@ impl EngineHandle {
         self.shared.snapshot()
     }
 
-    /// Closes the listeners. Connections go on.
+    /// Whether a listener is still open: closing them takes each core a turn.
+    pub fn is_listening(&self) -> bool {
+        self.shared.listening.load(Ordering::Acquire) > 0
+    }
+
+    /// Closes the listeners. Connections go on, those among them that the kernel has taken and no core has yet.
     pub fn stop_accepting(&self) {
         self.tell(|| Message::StopAccepting);
+    }
+
+    /// Has [`App::announced`] called for every connection that is open now. Listeners go on.
+    pub fn announce(&self) {
+        self.tell(|| Message::Announce);
     }
 
     /// Closes the listeners and has [`App::drain`] called for every connection.

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub(crate) struct Shared {
     /// Connections of each core.
     pub(crate) open: Box<[AtomicUsize]>,
+    /// Listening sockets, one a core and address.
+    pub(crate) listening: AtomicUsize,
     pub(crate) accepted: AtomicU64,
     pub(crate) handed_over: AtomicU64,
     pub(crate) handshake_errors: AtomicU64,
@@ -19,6 +21,7 @@ impl Shared {
     pub(crate) fn new(cores: usize) -> Shared {
         Shared {
             open: (0..cores).map(|_| AtomicUsize::new(0)).collect(),
+            listening: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
             handed_over: AtomicU64::new(0),
             handshake_errors: AtomicU64::new(0),

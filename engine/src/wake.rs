@@ -148,6 +148,8 @@ pub(crate) enum Message {
     Accepted { stream: TcpStream, listener: u32 },
     /// Take no new connections.
     StopAccepting,
+    /// Tell every connection that is open.
+    Announce,
     /// Finish the connections.
     Drain,
     /// End the core.

@@ -12,6 +12,7 @@
 //! | the peer closed its side | [`Connection::eof`], then [`Connection::drain`] |
 //! | a task has something to say | the methods of [`Connection::responder`], then [`Connection::drain`] |
 //! | the socket took bytes and there is room again | [`Connection::drain`] |
+//! | shutdown is near | [`Connection::announce_shutdown`], then [`Connection::drain`] |
 //! | shutdown begins | [`Connection::begin_shutdown`], then [`Connection::drain`] |
 //!
 //! After every drain:
@@ -116,8 +117,13 @@ pub trait Connection {
     /// The peer will send no more. Requests in work are reset, as they are where Go sees the connection go.
     fn eof<H: Handler>(&mut self, handler: &mut H) -> Progress;
 
+    /// Says that the end is near: peers should send no more, and what they have sent before they heard of it is
+    /// still taken. GOAWAY that names the last of all streams in HTTP/2 (RFC 9113 section 6.8); in HTTP/1.1 the next
+    /// answer says `Connection: close`. [`Connection::begin_shutdown`] follows a round trip later.
+    fn announce_shutdown(&mut self);
+
     /// Graceful end: no new requests are taken, those in work are answered. GOAWAY in HTTP/2, `Connection: close`
-    /// (or a close between requests) in HTTP/1.1.
+    /// (or a close between requests) in HTTP/1.1. A head of which some bytes have come is a request in work.
     fn begin_shutdown(&mut self);
 
     /// No request is in work and nothing waits to be sent.
@@ -191,6 +197,10 @@ impl Connection for Http {
 
     fn eof<H: Handler>(&mut self, handler: &mut H) -> Progress {
         either!(self, c => c.eof(handler))
+    }
+
+    fn announce_shutdown(&mut self) {
+        either!(self, c => c.announce_shutdown())
     }
 
     fn begin_shutdown(&mut self) {

@@ -94,10 +94,8 @@ impl<A: App> Core<A> {
         if !completion.more {
             listener.armed = false;
             listener.cancelling = false;
-            if listener.stopped {
-                listener.socket = None;
-            }
         }
+        let closes = listener.stopped && !listener.armed;
         let result = completion.result;
         if result < 0 {
             if !matches!(-result, libc::ECANCELED | libc::EINTR | libc::EAGAIN | libc::ECONNABORTED) {
@@ -106,30 +104,55 @@ impl<A: App> Core<A> {
                 tracing::warn!(error = %err, "cannot accept a connection; trying again");
                 self.accept_retry = Some(self.state.tick_after(limits::ACCEPT_RETRY));
             }
+            if closes {
+                self.close_listener(index);
+            }
             return Ok(());
         }
         #[allow(unsafe_code, reason = "takes over a descriptor of the kernel")]
         // SAFETY: the kernel returned this descriptor with the completion of an accept, and only here.
         let stream = unsafe { sys::accepted(result) };
-        if self.stopping.is_some() {
-            return Ok(());
+        if self.stopping.is_none() {
+            self.place(stream, index);
+            let listener = &mut self.listeners[index as usize];
+            if full && listener.armed && !listener.cancelling {
+                listener.cancelling = true;
+                self.state.ring.cancel(Op::Accept(index))?;
+            }
         }
+        if closes {
+            self.close_listener(index);
+        }
+        Ok(())
+    }
+
+    /// Gives an accepted connection to the core with the fewest.
+    fn place(&mut self, stream: TcpStream, index: u32) {
         let shared = &self.state.shared;
         let here = self.state.handle.index();
         let target = shared.least_loaded(here);
         shared.open[target].fetch_add(1, Ordering::Relaxed);
         count(&shared.accepted);
-        if full && listener.armed && !listener.cancelling {
-            listener.cancelling = true;
-            self.state.ring.cancel(Op::Accept(index))?;
-        }
         if target == here {
             self.adopt(stream, index);
         } else {
             count(&shared.handed_over);
-            listener.peers[target].send(Message::Accepted { stream, listener: index });
+            let peers = &self.listeners[index as usize].peers;
+            peers[target].send(Message::Accepted { stream, listener: index });
         }
-        Ok(())
+    }
+
+    /// Closes a listener that has no accept under way. Whom the kernel has connected and nobody accepted yet would be
+    /// reset with it, so they are taken first.
+    fn close_listener(&mut self, index: u32) {
+        let Some(socket) = self.listeners[index as usize].socket.take() else { return };
+        if self.stopping.is_none() && socket.set_nonblocking(true).is_ok() {
+            while let Ok((stream, _)) = socket.accept() {
+                self.place(stream, index);
+            }
+        }
+        drop(socket);
+        self.state.shared.listening.fetch_sub(1, Ordering::Release);
     }
 
     /// Takes a connection that was counted as this core's.
@@ -199,13 +222,14 @@ impl<A: App> Core<A> {
     }
 
     pub(super) fn stop_accepting(&mut self) -> io::Result<()> {
-        for (index, listener) in self.listeners.iter_mut().enumerate() {
+        for index in 0..self.listeners.len() as u32 {
+            let listener = &mut self.listeners[index as usize];
             listener.stopped = true;
             if !listener.armed {
-                listener.socket = None;
+                self.close_listener(index);
             } else if !listener.cancelling {
                 listener.cancelling = true;
-                self.state.ring.cancel(Op::Accept(index as u32))?;
+                self.state.ring.cancel(Op::Accept(index))?;
             }
         }
         Ok(())

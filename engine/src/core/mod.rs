@@ -164,6 +164,7 @@ impl<A: App> Core<A> {
                 match message {
                     Message::Accepted { stream, listener } => self.adopt(stream, listener),
                     Message::StopAccepting => self.stop_accepting()?,
+                    Message::Announce => self.announce(),
                     Message::Drain => self.drain()?,
                     Message::Stop => self.stop()?,
                 }
@@ -241,9 +242,20 @@ impl<A: App> Core<A> {
         slot.entry.as_mut().filter(|entry| entry.channel.id == id)
     }
 
+    fn announce(&mut self) {
+        for slot in 0..self.slots.len() {
+            let Some(entry) = self.slots[slot].entry.as_ref() else { continue };
+            if entry.channel.phase == Phase::Open {
+                let id = entry.channel.id;
+                self.call(id, |app, conn, io| app.announced(conn, io));
+            }
+        }
+    }
+
     fn drain(&mut self) -> io::Result<()> {
-        self.stop_accepting()?;
+        // What is still taken from the backlog is told as it opens.
         self.draining = true;
+        self.stop_accepting()?;
         for slot in 0..self.slots.len() {
             let Some(entry) = self.slots[slot].entry.as_mut() else { continue };
             if entry.channel.phase == Phase::Open && !std::mem::replace(&mut entry.channel.drain_told, true) {
@@ -255,8 +267,8 @@ impl<A: App> Core<A> {
     }
 
     fn stop(&mut self) -> io::Result<()> {
-        self.stop_accepting()?;
         self.stopping = Some(self.state.now + limits::STOP_TIMEOUT);
+        self.stop_accepting()?;
         for slot in 0..self.slots.len() {
             self.end(slot as u32, false)?;
         }

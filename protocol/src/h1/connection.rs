@@ -281,9 +281,18 @@ impl crate::exchange::Connection for Connection {
         self.progress()
     }
 
-    fn begin_shutdown(&mut self) {
+    fn announce_shutdown(&mut self) {
         self.exchange.close = true;
-        if !self.exchange.in_work {
+        if self.state == State::Response && !self.exchange.in_work {
+            // Nothing was asked after the last answer yet: one more may be.
+            self.state = State::Head;
+        }
+    }
+
+    fn begin_shutdown(&mut self) {
+        self.announce_shutdown();
+        let has_begun = self.state == State::Head && !self.stash.is_empty();
+        if !self.exchange.in_work && !has_begun {
             self.exchange.over = true;
         }
     }

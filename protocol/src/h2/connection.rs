@@ -245,6 +245,12 @@ impl crate::exchange::Connection for Connection {
         self.progress()
     }
 
+    fn announce_shutdown(&mut self) {
+        if !self.core.dead {
+            self.core.announce();
+        }
+    }
+
     fn begin_shutdown(&mut self) {
         if !self.core.dead {
             self.core.leave();

@@ -11,7 +11,8 @@ use bytes::{Buf, Bytes};
 
 use super::budget::Budget;
 use super::frame::{
-    Code, FRAME_SIZE_MIN, Fault, HEADER_LEN, Header, WINDOW_DEFAULT, WINDOW_MAX, flag, kind, setting,
+    Code, FRAME_SIZE_MIN, Fault, HEADER_LEN, Header, STREAM_MAX, WINDOW_DEFAULT, WINDOW_MAX, flag, kind,
+    setting,
 };
 use super::stream::{Response, Stream, Streams};
 use crate::exchange::Output;
@@ -58,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) processed: u32,
     /// GOAWAY was sent: no new streams.
     pub(crate) leaving: bool,
+    /// GOAWAY was said of streams to come.
+    announced: bool,
     /// The connection failed or the peer went: nothing more is read.
     pub(crate) dead: bool,
 }
@@ -90,6 +93,7 @@ impl Core {
             last_stream: 0,
             processed: 0,
             leaving: false,
+            announced: false,
             dead: false,
         };
         let settings = [
@@ -140,11 +144,22 @@ impl Core {
     }
 
     pub(crate) fn goaway(&mut self, code: Code) {
+        self.say_goaway(self.processed, code);
+        self.leaving = true;
+    }
+
+    fn say_goaway(&mut self, last_stream: u32, code: Code) {
         let mut payload = [0; 8];
-        payload[..4].copy_from_slice(&self.processed.to_be_bytes());
+        payload[..4].copy_from_slice(&last_stream.to_be_bytes());
         payload[4..].copy_from_slice(&(code as u32).to_be_bytes());
         self.frame(kind::GOAWAY, 0, 0, &payload);
-        self.leaving = true;
+    }
+
+    /// Has the peer open no more streams, and takes those that it opened before it heard of that.
+    pub(crate) fn announce(&mut self) {
+        if !self.leaving && !std::mem::replace(&mut self.announced, true) {
+            self.say_goaway(STREAM_MAX, Code::NoError);
+        }
     }
 
     /// Begins a graceful end.

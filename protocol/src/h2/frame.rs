@@ -6,6 +6,8 @@ pub(crate) const HEADER_LEN: usize = 9;
 /// What a client sends first (RFC 9113 section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// The last stream that a client can open (section 5.1.1).
+pub(crate) const STREAM_MAX: u32 = (1 << 31) - 1;
 /// The largest flow-control window (RFC 9113 section 6.9.1).
 pub(crate) const WINDOW_MAX: i64 = (1 << 31) - 1;
 

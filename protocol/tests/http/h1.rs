@@ -392,6 +392,40 @@ fn timeouts_can_tell_what_is_awaited() {
     assert!(!connection.is_reading_head() && connection.is_idle());
     feed(&mut connection, b"GET /", &mut handler, &mut out);
     assert!(connection.is_reading_head());
+    // A head that has begun is a request, and the timeout of heads is what bounds it.
+    connection.begin_shutdown();
+    assert_eq!(connection.progress(), Progress::Continue);
+    assert!(connection.is_reading_head());
+    feed(&mut connection, b" HTTP/1.1\r\nHost: h\r\n\r\n", &mut handler, &mut out);
+    connection.responder().respond(StreamId(2), 200, &[], &[]);
+    settle(&mut connection, &mut handler, &mut out);
+    assert_eq!(connection.progress(), Progress::Close);
+}
+
+/// A request that was sent before the client heard of the shutdown gets its answer, and no other one is read.
+#[test]
+fn an_announced_shutdown_takes_one_more_request() {
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    for asked_before in [false, true] {
+        let mut connection = h1::Connection::new();
+        let (mut handler, mut out) = (Recorder::new(Answer::AtEnd), Sink::default());
+        if asked_before {
+            feed(&mut connection, GET, &mut handler, &mut out);
+            settle(&mut connection, &mut handler, &mut out);
+        }
+        connection.announce_shutdown();
+        assert_eq!(connection.progress(), Progress::Continue, "after an answer: {asked_before}");
+        out = Sink::default();
+        feed(&mut connection, &[GET, GET].concat(), &mut handler, &mut out);
+        settle(&mut connection, &mut handler, &mut out);
+        assert_eq!(connection.progress(), Progress::Close);
+        let said = String::from_utf8(out.bytes).unwrap();
+        assert_eq!(said.matches("Connection: close").count(), 1, "{said}");
+        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{said}");
+    }
+    // Where nobody asks anything, the end is the end.
+    let mut connection = h1::Connection::new();
+    connection.announce_shutdown();
     connection.begin_shutdown();
     assert_eq!(connection.progress(), Progress::Close);
 }

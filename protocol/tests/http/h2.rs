@@ -218,6 +218,28 @@ fn the_rest_of_a_small_body_is_dropped_and_not_called_off() {
     assert_eq!(peer.handler.events, [1, 3, 5, 7, 9].map(Event::Request));
 }
 
+/// What was sent before the client heard of the shutdown is answered; what comes after the last word is not.
+#[test]
+fn an_announced_shutdown_takes_streams_under_way() {
+    let mut peer = Peer::new(Answer::AtHead);
+    peer.say(&get(1));
+    peer.hear();
+    peer.connection.announce_shutdown();
+    peer.connection.announce_shutdown();
+    let frames = peer.hear();
+    assert_eq!(frames.iter().map(|frame| frame.kind).collect::<Vec<_>>(), [GOAWAY], "said once");
+    assert_eq!(frames[0].payload, [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+    assert_eq!(peer.connection.progress(), Progress::Continue);
+    peer.say(&get(3));
+    assert_eq!(peer.hear().iter().map(|frame| frame.kind).collect::<Vec<_>>(), [HEADERS, DATA]);
+    peer.connection.begin_shutdown();
+    let frames = peer.hear();
+    assert_eq!(frames[0].payload, [0, 0, 0, 3, 0, 0, 0, 0]);
+    peer.say(&get(5));
+    assert_eq!(peer.hear().iter().map(|frame| frame.kind).collect::<Vec<_>>(), [RST_STREAM]);
+    assert_eq!(peer.connection.progress(), Progress::Close);
+}
+
 #[test]
 fn expectations() {
     let mut peer = Peer::new(Answer::AtEnd);
