@@ -12,12 +12,12 @@ use ringbolt_apiserver::{
     core::CoreContext,
     endpoints,
     filters::{
-        chain::{ChainConfig, default_build_handler_chain},
+        chain::{ChainConfig, FrontConfig, default_build_handler_chain},
         max_in_flight::Limits,
     },
     metrics::Metrics,
     routes::RouteTable,
-    server::{director::Director, lifecycle_signals::LifecycleSignals},
+    server::{director::Director, draining::Draining, lifecycle_signals::LifecycleSignals},
     serving::{
         site::Site,
         tasks::{Spawner, Timers, WakeCore},
@@ -181,7 +181,8 @@ fn site(
     authenticators.service_accounts = account_tokens;
     let request_timeout = Duration::from_secs(60);
     let config = ChainConfig {
-        signals,
+        signals: signals.clone(),
+        front: FrontConfig::default(),
         metrics: metrics.clone(),
         goaway_chance: 0.0,
         request_timeout,
@@ -199,6 +200,8 @@ fn site(
         request_timeout,
         http2_streams_max: 100,
         nobody: UserInfo::anonymous(),
+        signals,
+        shutdown: Arc::new(Draining::new(1)),
         draining: Cell::new(false),
     }
 }

@@ -77,7 +77,7 @@ pub struct Counters {
     pub mutating_inflight: Cell<u32>,
     /// Requests that are not long-running (what a shutdown drains).
     pub waited_for: Cell<u32>,
-    /// Open watches.
+    /// Open watches, where a shutdown is to end them one after the other.
     pub watches: Cell<u32>,
 }
 

@@ -72,6 +72,17 @@ pub const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(32);
 /// How long an HTTP/2 connection that said GOAWAY and has answered everything goes on taking frames: what is under way
 /// (pings, resets) is answered rather than cut. Go's server waits as long.
 pub const GOAWAY_TIMEOUT: Duration = Duration::from_secs(1);
+/// For how long a connection that was told of the shutdown still gets answers to what was sent before its peer heard:
+/// a round trip around the world, and a moment to notice. Go's server keeps HTTP/2 connections for a second.
+pub const SHUTDOWN_NOTICE: Duration = Duration::from_millis(500);
+/// How many watches a shutdown ends a second, at least (the floor of the generic server).
+pub const WATCH_TERMINATION_RATE: f64 = 200.0;
+/// How long connections may take to close that have nothing more to say, where the server went on listening until all
+/// was answered (`shutdownTimeout` with `--shutdown-send-retry-after`).
+pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a thread of a hook may take to end once the server does: a request that it makes to the server itself and
+/// that waits for the disk.
+pub const THREADS_TIMEOUT: Duration = Duration::from_secs(5);
 /// `IdleTimeout` of the generic server.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 

@@ -94,12 +94,17 @@ pub struct RequestState {
     pub monitored: RefCell<Option<Monitored>>,
     /// Being waited for when the server shuts down.
     pub waited_for: RefCell<Option<Permit>>,
+    /// The same of a watch.
+    pub watch: RefCell<Option<Permit>>,
+    /// Headers of filters, which come before those of the handler.
+    pub headers: RefCell<Vec<(&'static str, Bytes)>>,
 }
 
 impl RequestState {
     /// Makes it as new and gives back what it held. Keeps allocations.
     pub fn reset(&mut self) {
         self.warnings.get_mut().clear();
+        self.headers.get_mut().clear();
         *self.audit_id.get_mut() = AuditId::default();
         self.close.set(false);
         self.cache_control.set(false);
@@ -142,6 +147,7 @@ impl RequestState {
         self.seat.borrow_mut().take();
         self.watch.borrow_mut().take();
         self.waited_for.borrow_mut().take();
+        self.watch.borrow_mut().take();
         self.monitored.borrow_mut().take();
     }
 }

@@ -63,11 +63,7 @@ pub fn start(config: Config, hook: &HookContext) -> Result<(), String> {
         root_ca: config.root_ca,
     };
     let (controllers, quotas, signals) = (config.controllers, config.quotas, hook.signals.clone());
-    thread::Builder::new()
-        .name("controllers".to_owned())
-        .spawn(move || Manager::new(context, controllers, quotas).run(&signals))
-        .map(drop)
-        .map_err(|e| e.to_string())
+    hook.spawn("controllers", move || Manager::new(context, controllers, quotas).run(&signals))
 }
 
 /// Wakes the thread where it sleeps.

@@ -127,16 +127,14 @@ fn keep_waiting(
 ) -> Result<(), DuplicateHook> {
     let hook = move |context: &HookContext| {
         work(context)?;
-        let context = context.clone();
-        let again = move || {
-            while !wait(&context) {
-                if let Err(error) = work(&context) {
+        let later = context.clone();
+        context.spawn(name.trim_start_matches("start-"), move || {
+            while !wait(&later) {
+                if let Err(error) = work(&later) {
                     tracing::warn!(%error, name);
                 }
             }
-        };
-        let thread = name.trim_start_matches("start-").chars().take(15).collect();
-        thread::Builder::new().name(thread).spawn(again).map(drop).map_err(|e| e.to_string())
+        })
     };
     server.add_post_start_hook(name, Box::new(hook))
 }

@@ -13,6 +13,7 @@ mod control_plane;
 mod disk;
 mod flags;
 mod flow_control;
+mod front;
 mod inspect;
 mod kubeconfig;
 mod layout;

@@ -75,6 +75,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         http2_streams_max: settings.http2_streams_max,
         shutdown_delay_duration: settings.shutdown_delay_duration,
         livez_grace_period: settings.livez_grace_period,
+        front: settings.front.clone(),
         goaway_chance: settings.goaway_chance,
         profiling: settings.profiling,
         followers,
@@ -113,8 +114,8 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
 
 fn log(verbosity: i64) {
     let level = match verbosity {
-        i64::MIN..=1 => tracing::Level::WARN,
-        2..=3 => tracing::Level::INFO,
+        i64::MIN..=0 => tracing::Level::WARN,
+        1..=3 => tracing::Level::INFO,
         4..=5 => tracing::Level::DEBUG,
         _ => tracing::Level::TRACE,
     };

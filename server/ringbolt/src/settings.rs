@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ringbolt_apiserver::{authorization::Mode, server::InsecureBench};
+use ringbolt_apiserver::{authorization::Mode, filters::chain::FrontConfig, server::InsecureBench};
 use ringbolt_controllers::Controllers;
 use ringbolt_controlplane::{
     admission,
@@ -17,7 +17,7 @@ use ringbolt_engine::TlsVersion;
 
 use crate::{
     admission_plugins, authentication::AuthenticationSettings, authorization_config, flags::Flags,
-    pki::Names, service_account::ServiceAccountSettings,
+    front, pki::Names, service_account::ServiceAccountSettings,
 };
 
 /// Where the serving certificate comes from.
@@ -82,6 +82,8 @@ pub struct Settings {
     pub shutdown_delay_duration: Duration,
     /// `--livez-grace-period`
     pub livez_grace_period: Duration,
+    /// Flags of the filters in front.
+    pub front: FrontConfig,
     /// `--goaway-chance`
     pub goaway_chance: f64,
     /// `--profiling`
@@ -182,6 +184,7 @@ impl Settings {
             http2_streams_max: flags.int("http2-max-streams-per-connection").try_into().unwrap_or(0),
             shutdown_delay_duration: flags.duration("shutdown-delay-duration"),
             livez_grace_period: flags.duration("livez-grace-period"),
+            front: front::config(flags, &mut errors),
             goaway_chance,
             profiling: flags.bool("profiling"),
             event_ttl: flags.duration("event-ttl"),

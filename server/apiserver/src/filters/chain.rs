@@ -2,18 +2,59 @@
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
+use regex::Regex;
+
 use super::{
-    Handler, audit_init::AuditInit, authentication::Authentication, authorization::Authorization,
-    cache_control::CacheControl, goaway::ProbabilisticGoaway, impersonation::Impersonation,
-    max_in_flight::Limits, mux_and_discovery::MuxAndDiscoveryComplete, panic_recovery::PanicRecovery,
-    priority_and_fairness::PriorityAndFairness, request_body::RequestBody, request_deadline::RequestDeadline,
-    request_info::WithRequestInfo, timeout::TimeoutForNonLongRunningRequests, wait_group::WaitGroup,
+    Handler,
+    audit_init::AuditInit,
+    authentication::Authentication,
+    authorization::Authorization,
+    cache_control::CacheControl,
+    cors::Cors,
+    goaway::ProbabilisticGoaway,
+    hsts::Hsts,
+    impersonation::Impersonation,
+    max_in_flight::Limits,
+    mux_and_discovery::MuxAndDiscoveryComplete,
+    panic_recovery::PanicRecovery,
+    priority_and_fairness::PriorityAndFairness,
+    request_body::RequestBody,
+    request_deadline::RequestDeadline,
+    request_info::WithRequestInfo,
+    retry_after::RetryAfter,
+    timeout::TimeoutForNonLongRunningRequests,
+    wait_group::WaitGroup,
     warning::WarningRecorder,
+    watch_termination::WatchTerminationDuringShutdown,
 };
 use crate::{
     authentication::Authenticators, authorization::Authorizers, flowcontrol::FlowControl, layers,
     metrics::Metrics, server::lifecycle_signals::LifecycleSignals,
 };
+
+/// What flags say to the filters that run before anybody is known.
+#[derive(Clone, Debug)]
+pub struct FrontConfig {
+    /// `--shutdown-send-retry-after`
+    pub shutdown_send_retry_after: bool,
+    /// `--shutdown-watch-termination-grace-period`, zero for none.
+    pub shutdown_watch_termination_grace_period: Duration,
+    /// `--strict-transport-security-directives`
+    pub hsts_directives: Arc<[String]>,
+    /// `--cors-allowed-origins`
+    pub cors_allowed_origins: Arc<[Regex]>,
+}
+
+impl Default for FrontConfig {
+    fn default() -> Self {
+        FrontConfig {
+            shutdown_send_retry_after: false,
+            shutdown_watch_termination_grace_period: Duration::ZERO,
+            hsts_directives: Arc::default(),
+            cors_allowed_origins: Arc::from([]),
+        }
+    }
+}
 
 /// What the filters are made from.
 #[derive(Clone)]
@@ -22,6 +63,8 @@ pub struct ChainConfig {
     pub signals: Arc<LifecycleSignals>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// The filters in front.
+    pub front: FrontConfig,
     /// `--goaway-chance`
     pub goaway_chance: f64,
     /// `--request-timeout`
@@ -40,6 +83,8 @@ pub struct ChainConfig {
 /// number and no filter passes through until it is built.
 #[rustfmt::skip]
 pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler + 'static) -> Rc<dyn Handler> {
+    let (signals, front) = (&config.signals, &config.front);
+    let waits_for_watches = !front.shutdown_watch_termination_grace_period.is_zero();
     Rc::new(layers![
         AuditInit,                                              //  1 every answer carries its Audit-ID, refusals too
         PanicRecovery,                                          //  2 all that follows may panic and cost one request only
@@ -49,16 +94,16 @@ pub fn default_build_handler_chain(config: &ChainConfig, director: impl Handler 
         /* routine                                                  6 alpha, off: a core has no goroutine to spare */
         /* LatencyTrackers                                          7 for audit annotations: with Audit */
         /* HTTPLogging                                              8 */
-        /* RetryAfter                                               9 with --shutdown-send-retry-after */
-        /* HSTS                                                    10 with --strict-transport-security-directives */
+        RetryAfter { signals: signals.clone(), is_on: front.shutdown_send_retry_after }, // 9 before anything is counted
+        Hsts::new(&front.hsts_directives),                      // 10 whatever is answered
         CacheControl,                                           // 11 answers of all filters below say so too
         ProbabilisticGoaway::new(config.goaway_chance),         // 12 before anything refuses: refused clients spread too
-        /* WatchTerminationDuringShutdown                          13 with --shutdown-watch-termination-grace-period */
+        WatchTerminationDuringShutdown { signals: signals.clone(), is_on: waits_for_watches }, // 13 before WaitGroup, which lets watches through
         WaitGroup(config.signals.clone()),                      // 14 counts from here on; what is refused above needs no drain
         RequestDeadline { maximum: config.request_timeout },    // 15 before what may wait
         TimeoutForNonLongRunningRequests,                       // 16 the deadline just set
         WarningRecorder,                                        // 17 authentication is the first that may warn
-        /* CORS                                                    18 with --cors-allowed-origins */
+        Cors::new(front.cors_allowed_origins.clone()),          // 18 browsers ask without credentials first
         Authentication::new(config),                            // 19 who asks
         /* Tracing                                                 20 with --tracing-config-file */
         /* Audit                                                   21 with --audit-policy-file */

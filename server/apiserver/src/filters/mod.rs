@@ -9,7 +9,9 @@ pub mod authentication;
 pub mod authorization;
 pub mod cache_control;
 pub mod chain;
+pub mod cors;
 pub mod goaway;
+pub mod hsts;
 pub mod impersonation;
 pub mod max_in_flight;
 pub mod mux_and_discovery;
@@ -18,9 +20,11 @@ pub mod priority_and_fairness;
 pub mod request_body;
 pub mod request_deadline;
 pub mod request_info;
+pub mod retry_after;
 pub mod timeout;
 pub mod wait_group;
 pub mod warning;
+pub mod watch_termination;
 
 use crate::{request::Request, response::Outcome};
 

@@ -8,7 +8,7 @@ use super::{Filter, Handler};
 use crate::{
     core::Permit,
     request::{Request, is_long_running},
-    response::Outcome,
+    response::{Outcome, Response},
     response_writers,
     server::lifecycle_signals::LifecycleSignals,
 };
@@ -26,11 +26,7 @@ impl Filter for WaitGroup {
             return next.serve(request);
         }
         if self.0.not_accepting_new_request.is_signaled() && !is_exempt(request) {
-            let status = Status::service_unavailable("apiserver is shutting down");
-            let mut response = response_writers::json_status(&status);
-            response.headers.push(("retry-after", "1".to_owned()));
-            response.headers.push(("x-content-type-options", "nosniff".to_owned()));
-            return Outcome::Ready(response);
+            return Outcome::Ready(refusal());
         }
         *request.state.waited_for.borrow_mut() =
             Permit::take(request.core, |counters| &counters.waited_for, u32::MAX);
@@ -38,7 +34,18 @@ impl Filter for WaitGroup {
     }
 }
 
-fn is_exempt(request: &Request<'_>) -> bool {
+/// The answer to what came too late.
+pub(super) fn refusal() -> Response {
+    let status = Status::service_unavailable("apiserver is shutting down");
+    let mut response = response_writers::json_status(&status);
+    response.headers.push(("retry-after", "1".to_owned()));
+    response.headers.push(("x-content-type-options", "nosniff".to_owned()));
+    response
+}
+
+/// Whether a request is answered whatever the server is about; the same for all filters that refuse, or the server
+/// would wait for what it refuses.
+pub(super) fn is_exempt(request: &Request<'_>) -> bool {
     EXEMPT_PREFIXES.iter().any(|prefix| request.info.path.starts_with(prefix))
         || request.head.header("user-agent").is_some_and(|agent| agent.starts_with(b"kube-apiserver/"))
 }

@@ -13,7 +13,10 @@ use super::{cores, lifecycle_signals::LifecycleSignals};
 use crate::{
     authentication::Authenticators,
     authorization::Authorizers,
-    filters::{chain::ChainConfig, max_in_flight::Limits},
+    filters::{
+        chain::{ChainConfig, FrontConfig},
+        max_in_flight::Limits,
+    },
     flowcontrol::FlowControl,
     informer::Follower,
     metrics::Metrics,
@@ -85,6 +88,8 @@ pub struct Config {
     pub shutdown_delay_duration: Duration,
     /// `--livez-grace-period`
     pub livez_grace_period: Duration,
+    /// The filters in front.
+    pub front: FrontConfig,
     /// `--goaway-chance`
     pub goaway_chance: f64,
     /// `--profiling`: DELETE of `/metrics` resets.
@@ -111,6 +116,7 @@ impl Config {
         let chain = ChainConfig {
             signals: Arc::new(LifecycleSignals::default()),
             metrics: Metrics::new(cores),
+            front: self.front.clone(),
             goaway_chance: self.goaway_chance,
             request_timeout: self.request_timeout,
             authenticators: self.authenticators.clone(),

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     rc::Rc,
     sync::{Arc, mpsc},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -17,9 +17,11 @@ use super::{
     config::CompletedConfig,
     delegation::{Delegated, DelegationTarget},
     director::Director,
+    draining::Draining,
     health,
     hooks::{DuplicateHook, HookContext, HookFunc, Hooks},
     lifecycle_signals::LifecycleSignals,
+    shutdown::{self, ShutdownConfig},
 };
 use crate::{
     authentication::UserInfo,
@@ -43,9 +45,6 @@ use crate::{
     },
 };
 
-/// How often a shutdown looks whether the last connection is gone.
-const DRAIN_CHECK: Duration = Duration::from_millis(2);
-
 /// A server being put together.
 pub struct GenericApiServer {
     config: CompletedConfig,
@@ -65,8 +64,8 @@ pub struct RunningServer {
     hooks: Hooks,
     context: HookContext,
     failures: mpsc::Receiver<(&'static str, String)>,
-    shutdown_delay: Duration,
-    drain_timeout: Duration,
+    draining: Arc<Draining>,
+    shutdown: ShutdownConfig,
 }
 
 impl DelegationTarget for GenericApiServer {
@@ -151,6 +150,13 @@ impl PreparedGenericApiServer {
             feed: informer.feed(),
             signals: chain.signals.clone(),
             loopback: loopback.clone(),
+            threads: Arc::default(),
+        };
+        let draining = Arc::new(Draining::new(config.engine.cores.len()));
+        let shutdown = ShutdownConfig {
+            delay: config.shutdown_delay_duration,
+            request_timeout: config.request_timeout,
+            front: config.front,
         };
         let signals = chain.signals.clone();
         let shared = Shared {
@@ -163,6 +169,7 @@ impl PreparedGenericApiServer {
                 streams => streams,
             },
             min_request_timeout: config.min_request_timeout,
+            draining: draining.clone(),
             loopback,
         };
         if let Some(flow_control) = &shared.chain.flow_control {
@@ -179,14 +186,7 @@ impl PreparedGenericApiServer {
         hooks
             .run_post_start(&context, &report)
             .unwrap_or_else(|error| report("start of post-start hooks", error.to_string()));
-        Ok(RunningServer {
-            engine,
-            hooks,
-            context,
-            failures,
-            shutdown_delay: config.shutdown_delay_duration,
-            drain_timeout: config.request_timeout,
-        })
+        Ok(RunningServer { engine, hooks, context, failures, draining, shutdown })
     }
 }
 
@@ -211,6 +211,7 @@ struct Shared {
     uploads: Arc<Uploads>,
     http2_streams_max: u32,
     min_request_timeout: Duration,
+    draining: Arc<Draining>,
     loopback: Arc<Loopback>,
 }
 
@@ -240,6 +241,8 @@ impl Shared {
             request_timeout: self.chain.request_timeout,
             http2_streams_max: self.http2_streams_max,
             nobody: UserInfo::anonymous(),
+            signals: self.chain.signals.clone(),
+            shutdown: self.draining.clone(),
             draining: false.into(),
         };
         let loopback = (handle.index() == 0).then(|| {
@@ -273,26 +276,6 @@ impl RunningServer {
 
     /// Ends the server in good order: unready first, then deaf, then done with what was asked before.
     pub fn shutdown(mut self) {
-        let signals = self.context.signals.clone();
-        let begun = Instant::now();
-        signals.shutdown_initiated.signal();
-        self.hooks.run_pre_shutdown(&self.context);
-        signals.pre_shutdown_hooks_stopped.signal();
-        std::thread::sleep(self.shutdown_delay.saturating_sub(begun.elapsed()));
-        signals.after_shutdown_delay_duration.signal();
-        signals.not_accepting_new_request.signal();
-        self.engine.drain();
-        signals.http_server_stopped_listening.signal();
-        let until = Instant::now() + self.drain_timeout;
-        while self.engine.open_connections() > 0 && Instant::now() < until {
-            std::thread::sleep(DRAIN_CHECK);
-        }
-        let left = self.engine.open_connections();
-        if left > 0 {
-            tracing::warn!(connections = left, "not drained in time");
-        }
-        signals.in_flight_requests_drained.signal();
-        self.engine.stop();
-        self.engine.join();
+        shutdown::run(&self.shutdown, &self.engine, &self.draining, &self.context, &mut self.hooks);
     }
 }

@@ -1,6 +1,10 @@
 //! Post-start and pre-shutdown hooks. Each post-start hook is a health check by its name.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 
 use ringbolt_storage::storage::Storage;
 
@@ -18,6 +22,54 @@ pub struct HookContext {
     pub loopback: Arc<Loopback>,
     /// What the followers still have to hear of.
     pub feed: Arc<Feed>,
+    /// What hooks leave running.
+    pub threads: Arc<Threads>,
+}
+
+impl HookContext {
+    /// Starts a thread that goes on when the hook has run, until [`LifecycleSignals::shutdown_initiated`]. It is
+    /// unparked then, and waited for before the server is gone.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+        // What the kernel keeps of a name.
+        let name = name.chars().take(15).collect();
+        let thread = std::thread::Builder::new().name(name).spawn(work).map_err(|e| e.to_string())?;
+        self.threads.running().push(thread);
+        Ok(())
+    }
+}
+
+/// Threads that hooks have started.
+#[derive(Debug, Default)]
+pub struct Threads(Mutex<Vec<JoinHandle<()>>>);
+
+impl Threads {
+    fn running(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has those that sleep look at the signals.
+    pub(super) fn wake(&self) {
+        for thread in self.running().iter() {
+            thread.thread().unpark();
+        }
+    }
+
+    /// Waits for the end of all; those that have none by `deadline` are left alone.
+    pub(super) fn join(&self, deadline: Instant) {
+        let mut threads = std::mem::take(&mut *self.running());
+        while !threads.is_empty() {
+            threads.retain(|thread| !thread.is_finished());
+            if Instant::now() >= deadline {
+                let names: Vec<_> = threads.iter().filter_map(|thread| thread.thread().name()).collect();
+                tracing::warn!(threads = names.join(", "), "still at work when the server ends");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 /// Runs once, on a thread of its own. An error ends the server.

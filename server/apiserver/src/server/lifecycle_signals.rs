@@ -5,8 +5,17 @@
 //!
 //! SIGTERM ──▶ ShutdownInitiated ──┬─▶ (--shutdown-delay-duration) ──▶ AfterShutdownDelayDuration ──┐
 //!                                 └─▶ (pre-shutdown hooks) ─────────▶ PreShutdownHooksStopped ─────┴─▶
-//! NotAcceptingNewRequest ──▶ HTTPServerStoppedListening ──▶ InFlightRequestsDrained
+//! NotAcceptingNewRequest ──┬─▶ HTTPServerStoppedListening ──▶ InFlightRequestsDrained ──▶ exit
+//!                          └─▶ with --shutdown-send-retry-after:
+//!                              InFlightRequestsDrained ──▶ HTTPServerStoppedListening ──▶ exit
 //! ```
+//!
+//! | signal | what clients see from then on |
+//! |---|---|
+//! | ShutdownInitiated | `/readyz` fails; everything is answered |
+//! | NotAcceptingNewRequest | 503 for a request on an open connection, or 429 with `--shutdown-send-retry-after`; watches end, one after the other within `--shutdown-watch-termination-grace-period` |
+//! | HTTPServerStoppedListening | no new connections; GOAWAY, `Connection: close`; what was on its way is still answered |
+//! | InFlightRequestsDrained | the last answer was given |
 
 use std::sync::{
     Condvar, Mutex, PoisonError,
@@ -37,7 +46,7 @@ impl Signal {
     pub fn signal(&self) {
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.signaled.swap(true, Ordering::SeqCst) {
-            tracing::info!(event = self.name, "[graceful-termination] shutdown event");
+            tracing::info!(name = self.name, "[graceful-termination] shutdown event");
             self.condvar.notify_all();
         }
         drop(guard);

@@ -19,7 +19,7 @@ use super::{
     site::Site,
     tasks::{Spawner, Timers, WakeCore},
 };
-use crate::{authentication::Peer, limits};
+use crate::{authentication::Peer, limits, server::draining::InWork};
 
 /// One core of the server.
 pub struct ServerApp {
@@ -185,11 +185,12 @@ impl App for ServerApp {
             TimerKind::HeaderRead => return io.close(),
             TimerKind::Idle => {
                 // HTTP/2 says goodbye; HTTP/1.1 just goes.
-                let mut wants = conn.connection.drain(&mut Queue(io.out()));
+                let mut wants = conn.connection.close(&mut Queue(io.out()));
                 wants.close = true;
                 wants.lingers = false;
                 wants
             }
+            NOTICE => conn.connection.close(&mut Queue(io.out())),
             _ => {
                 conn.due = None;
                 conn.connection.expire(io.now(), &mut Queue(io.out()))
@@ -198,9 +199,16 @@ impl App for ServerApp {
         self.settle(conn, io, wants);
     }
 
+    fn announced(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>) {
+        self.site.core.begin_turn();
+        let wants = conn.connection.end_watches(&mut Queue(io.out()));
+        self.settle(conn, io, wants);
+    }
+
     fn drain(&mut self, conn: &mut Box<Conn>, io: &mut Io<'_>) {
         self.site.core.begin_turn();
         self.site.draining.set(true);
+        io.set_timer(NOTICE, limits::SHUTDOWN_NOTICE);
         let wants = conn.connection.drain(&mut Queue(io.out()));
         self.settle(conn, io, wants);
     }
@@ -226,6 +234,11 @@ impl App for ServerApp {
         self.timers.fire(now);
         let seats = self.site.core.flow_control.get().and_then(|flow_control| flow_control.tick(now));
         self.spawner.run();
+        if self.site.signals.not_accepting_new_request.is_signaled() {
+            let counters = &self.site.core.counters;
+            let left = InWork { requests: counters.waited_for.get(), watches: counters.watches.get() };
+            self.site.shutdown.report(self.site.core.index, left);
+        }
         let check = has_watchers.then(|| self.hub_checked + HUB_CHECK);
         match [self.timers.next(), check, seats].into_iter().flatten().min() {
             Some(next) => core.set_timer(next.saturating_duration_since(now).max(TICK)),
@@ -234,6 +247,8 @@ impl App for ServerApp {
     }
 }
 
+/// From the word that the server goes down to the end of what is still taken on a connection.
+const NOTICE: TimerKind = TimerKind::App1;
 /// How often watchers that do not read are looked for.
 const HUB_CHECK: Duration = Duration::from_secs(1);
 /// The core's timer is not set finer than this: what is due now was done.

@@ -117,9 +117,24 @@ impl Connection {
         self.pump(out)
     }
 
-    /// The server goes down: no new requests, watches end, the rest is answered.
+    /// The server is about to go down: watches end, all else goes on.
+    pub fn end_watches(&mut self, out: &mut impl Output) -> Wants {
+        self.with_responder(|exchanges, responder| exchanges.end_watches(responder));
+        self.pump(out)
+    }
+
+    /// The server goes down: watches end, and the peer is told to send no more. What it sent before it heard is
+    /// answered, until [`Connection::close`] follows.
     pub fn drain(&mut self, out: &mut impl Output) -> Wants {
         self.with_responder(|exchanges, responder| exchanges.end_watches(responder));
+        if let Some(http) = self.protocol.known() {
+            http.announce_shutdown();
+        }
+        self.pump(out)
+    }
+
+    /// No new requests from here on; those in work are answered, then the connection ends.
+    pub fn close(&mut self, out: &mut impl Output) -> Wants {
         let Some(http) = self.protocol.known() else { return self.closing() };
         http.begin_shutdown();
         self.pump(out)

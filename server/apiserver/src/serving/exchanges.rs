@@ -63,6 +63,8 @@ struct Slot {
     phase: Phase,
     /// When something must be done although nothing happens.
     due: Option<Instant>,
+    /// When a watch ends because the server does.
+    ends: Option<Instant>,
 }
 
 enum Phase {
@@ -215,17 +217,34 @@ impl Exchanges {
         });
     }
 
-    /// The server goes down: watches end in good order, all else runs to its end.
+    /// The server goes down: watches end in good order, all else runs to its end. Each watch ends when its turn comes;
+    /// those that were told already end at once.
     pub fn end_watches(&mut self, responder: &mut dyn Responder) {
-        self.each_slot(|this, slot| {
-            if let Phase::Stream { source, status, bytes, .. } = &this.slots[slot].phase
-                && source.is_watch()
-            {
-                answered(&this.slots[slot].state, *status, *bytes);
-                responder.finish(this.slots[slot].stream);
-                this.slots.remove(slot);
+        self.each_slot(|this, index| {
+            let slot = &mut this.slots[index];
+            let Phase::Stream { source, .. } = &slot.phase else { return };
+            if !source.is_watch() {
+                return;
+            }
+            let told = slot.ends.is_some();
+            slot.ends = this.site.shutdown.next_end().filter(|_| !told);
+            match slot.ends {
+                Some(ends) => {
+                    slot.due = [slot.due, Some(ends)].into_iter().flatten().min();
+                    this.note_due(Some(ends));
+                }
+                None => this.finish(responder, index),
             }
         });
+    }
+
+    /// Ends a stream in good order.
+    fn finish(&mut self, responder: &mut dyn Responder, index: usize) {
+        let slot = self.slots.remove(index);
+        if let Phase::Stream { status, bytes, .. } = slot.phase {
+            answered(&slot.state, status, bytes);
+        }
+        responder.finish(slot.stream);
     }
 
     /// Slots may go while they are walked; none come.
@@ -325,7 +344,8 @@ impl Exchanges {
             Outcome::Task(task) => {
                 let state = mem::take(&mut self.spare);
                 let due = state.deadline.get();
-                let slot = self.slots.insert(Slot { stream, state, phase: Phase::Task(task), due });
+                let slot =
+                    self.slots.insert(Slot { stream, state, phase: Phase::Task(task), due, ends: None });
                 self.note_due(due);
                 self.poll(responder, slot, false);
             }
@@ -338,7 +358,7 @@ impl Exchanges {
                 }
                 let state = mem::take(&mut self.spare);
                 let phase = Phase::Stream { source, full: false, status: response.status, bytes: 0 };
-                let slot = self.slots.insert(Slot { stream, state, phase, due: None });
+                let slot = self.slots.insert(Slot { stream, state, phase, due: None, ends: None });
                 self.poll(responder, slot, false);
             }
         }
@@ -348,7 +368,7 @@ impl Exchanges {
     /// was sent. The slot may be gone afterwards.
     fn poll(&mut self, responder: &mut dyn Responder, index: usize, even_without_room: bool) -> bool {
         let waker = self.wakes.waker(index);
-        let Slot { stream, state, phase, due } = &mut self.slots[index];
+        let Slot { stream, state, phase, due, ends } = &mut self.slots[index];
         let stream = *stream;
         if !responder.is_open(stream) {
             self.slots.remove(index);
@@ -418,7 +438,7 @@ impl Exchanges {
                     }
                 }
                 let limit = if source.is_watch() { None } else { state.deadline.get() };
-                *due = [source.deadline(), source.next_tick(), limit].into_iter().flatten().min();
+                *due = [source.deadline(), source.next_tick(), limit, *ends].into_iter().flatten().min();
                 let due = *due;
                 self.note_due(due);
                 sent
@@ -431,6 +451,13 @@ impl Exchanges {
         let slot = &mut self.slots[index];
         let stream = slot.stream;
         match &slot.phase {
+            Phase::Stream { .. } if slot.ends.is_some_and(|ends| ends <= now) => {
+                // What it was about to send first: a client that reads to the end has seen all that had happened.
+                self.poll(responder, index, true);
+                if self.slots.get(index).is_some_and(|slot| slot.stream == stream) {
+                    self.finish(responder, index);
+                }
+            }
             Phase::Stream { source, .. } => {
                 if !source.is_watch() && slot.state.deadline.get().is_some_and(|deadline| deadline <= now) {
                     responder.abort(stream);
@@ -526,6 +553,7 @@ impl Handler for Exchanges {
             state: mem::take(&mut self.spare),
             phase: Phase::Upload(Box::new(upload)),
             due,
+            ends: None,
         });
     }
 

@@ -68,6 +68,7 @@ pub fn send(
     let date = core.http_date();
     let audit_id = state.audit_id.borrow();
     let warnings = state.warnings.borrow();
+    let of_filters = state.headers.borrow();
     let warnings = if warnings.is_empty() { Vec::new() } else { warning::headers(&warnings) };
     let mut headers = Headers::new();
     if !audit_id.as_bytes().is_empty() {
@@ -81,6 +82,9 @@ pub fn send(
         headers.push("content-type", response.content_type.as_bytes());
     }
     headers.push("date", &date);
+    for (name, value) in of_filters.iter() {
+        headers.push(name, value);
+    }
     // What is said of the request comes before what its handler says of the object.
     for warning in &warnings {
         headers.push("warning", warning.as_bytes());

@@ -3,7 +3,12 @@
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use super::uploads::Uploads;
-use crate::{authentication::UserInfo, core::CoreContext, filters::Handler, server::director::Director};
+use crate::{
+    authentication::UserInfo,
+    core::CoreContext,
+    filters::Handler,
+    server::{director::Director, draining::Draining, lifecycle_signals::LifecycleSignals},
+};
 
 /// The place a connection lives in.
 pub struct Site {
@@ -21,6 +26,10 @@ pub struct Site {
     pub http2_streams_max: u32,
     /// Who asks before authentication has looked.
     pub nobody: UserInfo,
+    /// The server's life.
+    pub signals: Arc<LifecycleSignals>,
+    /// What a shutdown waits for.
+    pub shutdown: Arc<Draining>,
     /// The server is going down: watches end.
     pub draining: Cell<bool>,
 }

@@ -10,12 +10,12 @@ use ringbolt_apiserver::{
     authorization::Mode,
     core::CoreContext,
     filters::{
-        chain::{ChainConfig, default_build_handler_chain},
+        chain::{ChainConfig, FrontConfig, default_build_handler_chain},
         max_in_flight::Limits,
     },
     metrics::Metrics,
     routes::{RouteTable, RouteTableBuilder},
-    server::{director::Director, lifecycle_signals::LifecycleSignals},
+    server::{director::Director, draining::Draining, lifecycle_signals::LifecycleSignals},
     serving::{
         connection::{Connection, Protocol, Wants},
         exchanges::Exchanges,
@@ -130,7 +130,8 @@ impl Rig {
             TokenFile::parse("good,alice,1,system:masters\nweak,bob,2\nbound,carol,3,\"a,b,readers\"")
                 .expect("three columns");
         let config = ChainConfig {
-            signals,
+            signals: signals.clone(),
+            front: FrontConfig::default(),
             metrics: metrics.clone(),
             goaway_chance: 0.0,
             request_timeout,
@@ -148,6 +149,8 @@ impl Rig {
             request_timeout,
             http2_streams_max: 100,
             nobody: UserInfo::anonymous(),
+            signals,
+            shutdown: Arc::new(Draining::new(1)),
             draining: Cell::new(false),
         });
         let exchanges = Exchanges::new(site.clone(), Peer::default(), None);

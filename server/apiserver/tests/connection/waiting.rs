@@ -234,7 +234,39 @@ fn watches_end_in_good_order_and_tasks_are_finished() {
     let end = frame(0, 1, 1, &[]);
     assert!(memchr::memmem::find(&rig.socket.bytes, &end).is_some(), "END_STREAM of the watch");
     assert!(!rig.wants.close, "a task is not done yet");
+    // What was sent before the client heard of it is answered.
+    rig.receive(&h2_request(5, "GET", "/ok"));
+    assert!(rig.sent().contains("fine"));
+    rig.wants = rig.connection.close(&mut rig.socket);
+    assert!(!rig.wants.close, "the task is not done yet");
     gate().open();
     rig.wants = rig.connection.woken(&mut rig.socket);
     assert!(rig.sent().contains("at last") && rig.wants.close);
+}
+
+#[test]
+fn watches_end_one_after_the_other() {
+    for http2 in [false, true] {
+        let mut rig = if http2 { Rig::h2(routes) } else { Rig::h1(routes) };
+        if http2 {
+            rig.receive(&frame(8, 0, 0, &1_000_000_u32.to_be_bytes()));
+            rig.receive(&h2_request(1, "GET", "/watch"));
+            rig.receive(&frame(8, 0, 1, &100_000_u32.to_be_bytes()));
+        } else {
+            rig.receive(get("/watch").as_bytes());
+        }
+        rig.sent();
+        let now = Instant::now();
+        let shutdown = rig.site.shutdown.clone();
+        shutdown.end_watches(now, 3, Duration::from_secs(30));
+        // Two others have had their turn.
+        assert_eq!((shutdown.next_end(), shutdown.next_end().is_some()), (Some(now), true));
+        rig.wants = rig.connection.end_watches(&mut rig.socket);
+        let ends = now + Duration::from_millis(10);
+        assert_eq!(rig.wants.due, Some(ends), "HTTP/2: {http2}");
+        let end = if http2 { frame(0, 1, 1, &[]) } else { b"0\r\n\r\n".to_vec() };
+        assert!(!rig.socket.bytes.ends_with(&end), "its turn has not come");
+        rig.wants = rig.connection.expire(ends, &mut rig.socket);
+        assert!(rig.socket.bytes.ends_with(&end), "HTTP/2: {http2}");
+    }
 }

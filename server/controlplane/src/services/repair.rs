@@ -4,7 +4,6 @@
 use std::{
     net::IpAddr,
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -40,18 +39,17 @@ impl Repair {
     /// # Errors
     /// There is no thread to be had.
     pub fn start(self, context: &HookContext) -> Result<(), String> {
-        let context = context.clone();
-        let run = move || {
-            let mut seen = self.resync(&context);
+        let later = context.clone();
+        context.spawn("service-ips", move || {
+            let mut seen = self.resync(&later);
             let mut looked = Instant::now();
-            while !context.signals.shutdown_initiated.wait(POLL) {
+            while !later.signals.shutdown_initiated.wait(POLL) {
                 if looked.elapsed() > RESYNC {
-                    (seen, looked) = (self.resync(&context), Instant::now());
+                    (seen, looked) = (self.resync(&later), Instant::now());
                 }
-                seen = self.follow(&context, seen);
+                seen = self.follow(&later, seen);
             }
-        };
-        thread::Builder::new().name("service-ips".to_owned()).spawn(run).map(drop).map_err(|e| e.to_string())
+        })
     }
 
     /// Takes in what was committed after `seen`; answers up to where.

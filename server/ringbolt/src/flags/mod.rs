@@ -168,6 +168,11 @@ impl Flags {
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default())
     }
 
+    /// Whether a duration is one below zero.
+    pub fn is_negative(&self, name: &str) -> bool {
+        ringbolt_apiserver::duration::parse(self.text(name)).is_ok_and(|nanoseconds| nanoseconds < 0)
+    }
+
     /// A byte count written as a quantity.
     pub fn bytes(&self, name: &str) -> u64 {
         value::quantity(self.text(name)).unwrap_or_default()

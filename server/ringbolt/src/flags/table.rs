@@ -136,7 +136,7 @@ pub const FLAGS: &[Flag] = &[
     now(Section::Ringbolt, "storage-quota-bytes", Kind::Quantity, "8Gi", "Bytes the embedded store may take; writes are refused beyond, reads and deletes go on."),
     // Generic
     now(Section::Generic, "advertise-address", Kind::Ip, "", "Address that other members of the cluster reach this server at."),
-    later(Section::Generic, "cors-allowed-origins", Kind::List, ""),
+    now(Section::Generic, "cors-allowed-origins", Kind::List, "", "Regular expressions of the origins whose pages may use the API; each matches a whole host, as ^https://example\\.com$ does."),
     later(Section::Generic, "emulated-version", Kind::List, ""),
     later(Section::Generic, "emulation-forward-compatible", Kind::Bool, "false"),
     now(Section::Generic, "external-hostname", Kind::Text, "", "Name clients reach this server by; a serving certificate made here has it."),
@@ -150,10 +150,10 @@ pub const FLAGS: &[Flag] = &[
     now(Section::Generic, "request-timeout", Kind::Duration, "1m0s", "Time an answer may take; long-running requests are free of it."),
     later(Section::Generic, "runtime-config-emulation-forward-compatible", Kind::Bool, "false"),
     now(Section::Generic, "shutdown-delay-duration", Kind::Duration, "0s", "Time between SIGTERM and the last request taken; /readyz fails from the start of it."),
-    later(Section::Generic, "shutdown-send-retry-after", Kind::Bool, "false"),
-    later(Section::Generic, "shutdown-watch-termination-grace-period", Kind::Duration, "0s"),
+    now(Section::Generic, "shutdown-send-retry-after", Kind::Bool, "false", "Listen until the last request is answered, and send new ones elsewhere meanwhile with 429."),
+    now(Section::Generic, "shutdown-watch-termination-grace-period", Kind::Duration, "0s", "Time within which watches end one after the other when the server stops; 0 ends all of them at once."),
     later(Section::Generic, "storage-initialization-timeout", Kind::Duration, "1m0s"),
-    later(Section::Generic, "strict-transport-security-directives", Kind::List, ""),
+    now(Section::Generic, "strict-transport-security-directives", Kind::List, "", "Directives of Strict-Transport-Security: max-age=SECONDS, includeSubDomains, preload. Without any the header is not sent."),
     // Etcd
     later(Section::Etcd, "delete-collection-workers", Kind::Int, "1"),
     later(Section::Etcd, "enable-garbage-collector", Kind::Bool, "true"),
