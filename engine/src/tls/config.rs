@@ -13,7 +13,9 @@ use rustls::{
     version,
 };
 use std::{
+    collections::HashMap,
     fmt,
+    net::IpAddr,
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -49,7 +51,14 @@ impl TlsSettings {
 
 /// The TLS configuration of a listener. New connections use what was loaded last.
 pub struct TlsConfig {
-    current: RwLock<Arc<ServerConfig>>,
+    current: RwLock<Arc<Current>>,
+}
+
+/// What new connections use.
+struct Current {
+    config: Arc<ServerConfig>,
+    /// The same for connections to addresses that have a certificate of their own.
+    by_address: HashMap<IpAddr, Arc<ServerConfig>>,
 }
 
 impl TlsConfig {
@@ -65,8 +74,14 @@ impl TlsConfig {
         Ok(())
     }
 
-    pub(crate) fn current(&self) -> Arc<ServerConfig> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// For a connection to the address that `local` finds out, where that matters.
+    pub(crate) fn current(&self, local: impl FnOnce() -> Option<IpAddr>) -> Arc<ServerConfig> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if current.by_address.is_empty() {
+            return current.config.clone();
+        }
+        let own = local().and_then(|address| current.by_address.get(&address.to_canonical()));
+        own.unwrap_or(&current.config).clone()
     }
 }
 
@@ -76,7 +91,7 @@ impl fmt::Debug for TlsConfig {
     }
 }
 
-fn build(settings: TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
+fn build(settings: TlsSettings) -> Result<Arc<Current>, TlsError> {
     let provider = Arc::new(provider());
     let versions: &[&rustls::SupportedProtocolVersion] = match settings.min_version {
         TlsVersion::Tls12 => &[&version::TLS13, &version::TLS12],
@@ -92,7 +107,7 @@ fn build(settings: TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
     } else {
         builder.with_no_client_auth()
     };
-    let mut config = builder.with_cert_resolver(Arc::new(certificates));
+    let mut config = builder.with_cert_resolver(Arc::new(certificates.clone()));
     config.alpn_protocols = settings.alpn;
     // As Go's server does where AES is in hardware. Clients without it, which Go would let choose, are few.
     config.ignore_client_order = has_aes();
@@ -101,7 +116,13 @@ fn build(settings: TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
     config.ticketer = aws_lc_rs::Ticketer::new().map_err(TlsError::Settings)?;
     // One ticket is what Go's server sends; a client that resumes twice asks again.
     config.send_tls13_tickets = 1;
-    Ok(Arc::new(config))
+    let by_address = certificates.by_address().map(|(address, certificates)| {
+        let mut config = config.clone();
+        config.cert_resolver = Arc::new(certificates);
+        (address, Arc::new(config))
+    });
+    let by_address = by_address.collect();
+    Ok(Arc::new(Current { config: Arc::new(config), by_address }))
 }
 
 /// Cipher suites in the order that Go's server prefers them in where AES is in hardware: AES-128 is safe enough, and a

@@ -96,7 +96,7 @@ fn pair(suite: CipherSuite) -> (Server, ClientConnection) {
     let config = TlsConfig::new(TlsSettings::new(vec![certificate])).unwrap();
     let pool = Rc::new(ChunkPool::new(usize::MAX));
     let mut server = Server {
-        session: Session::new(config.current()).unwrap(),
+        session: Session::new(config.current(|| None)).unwrap(),
         out: OutQueue::new(pool, usize::MAX, 0),
         wire: Wire::default(),
         heard: Vec::new(),
