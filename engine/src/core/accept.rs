@@ -172,7 +172,10 @@ impl<A: App> Core<A> {
             algorithm.restore(&stream);
         }
         let (listener, tls) = (listener.id, listener.tls.clone());
-        let session = match tls.map(|tls| Session::new(tls.current(|| stream.local_addr().ok().map(|address| address.ip())))).transpose() {
+        let session = match tls
+            .map(|tls| Session::new(tls.current(|| stream.local_addr().ok().map(|address| address.ip()))))
+            .transpose()
+        {
             Ok(session) if self.stopping.is_none() => session.map(Box::new),
             _ => {
                 self.free.push(slot);

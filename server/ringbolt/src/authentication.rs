@@ -132,6 +132,7 @@ impl Authentication {
             Some(path) => authorities("client-ca-bundle", path, &mut files, &changed)?,
             None => Arc::new(Current::new(parse_authorities(own_ca.as_bytes())?)),
         };
+        let ca_files = flags.client_ca.iter().chain(&flags.request_header_ca).cloned().collect();
         let proxies = flags.request_header_ca.as_ref();
         let proxies =
             proxies.map(|path| authorities("request-header", path, &mut files, &changed)).transpose()?;
@@ -151,7 +152,11 @@ impl Authentication {
         authenticators.request_header =
             proxies.clone().map(|trust| RequestHeader::new(trust, &flags.request_header));
         let proxies = proxies.map(|authorities| (authorities, flags.request_header.clone()));
-        Ok(Authentication { authenticators, trust: Arc::new(Trust { client_ca, proxies, changed }), files })
+        Ok(Authentication {
+            authenticators,
+            trust: Arc::new(Trust { client_ca, proxies, files: ca_files, changed }),
+            files,
+        })
     }
 }
 

@@ -71,8 +71,9 @@ pub fn install(
         "start-cluster-authentication-info-controller",
         move |context| authentication_trust::keep(context, &trust),
         move |context| {
-            changed.wait(RESYNC);
-            context.signals.shutdown_initiated.is_signaled()
+            let ends = || context.signals.shutdown_initiated.is_signaled();
+            changed.wait(RESYNC, ends);
+            ends()
         },
     )?;
     let noting = AtomicBool::new(false);

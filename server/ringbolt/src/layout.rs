@@ -15,6 +15,11 @@ pub fn pki(data_dir: &Path) -> PathBuf {
     data_dir.join("pki")
 }
 
+/// The serving certificate and its key in a folder of them.
+pub fn serving(folder: &Path) -> [PathBuf; 2] {
+    ["apiserver.crt", "apiserver.key"].map(|name| folder.join(name))
+}
+
 /// The administrator's kubeconfig.
 pub fn admin_kubeconfig(data_dir: &Path) -> PathBuf {
     data_dir.join("admin.kubeconfig")

@@ -21,6 +21,7 @@ mod pages;
 mod pki;
 mod run;
 mod service_account;
+mod serving;
 mod settings;
 mod storage_command;
 mod trust;

@@ -17,6 +17,8 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
+use crate::layout;
+
 /// How long what is made here holds. Nobody but this server, on this machine, trusts the authority.
 const VALID: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// What ends sooner than this is made anew at start.
@@ -103,7 +105,7 @@ impl Pki {
 
 /// A self-signed certificate for `--cert-dir` without a certificate in it; an existing pair is used as it is.
 pub fn self_signed(folder: &Path, names: &Names) -> Result<Pair, PkiError> {
-    let (certificate, key) = (folder.join("apiserver.crt"), folder.join("apiserver.key"));
+    let [certificate, key] = layout::serving(folder);
     if certificate.exists() && key.exists() {
         return Ok(Pair { certificate: read(&certificate)?, key: read(&key)? });
     }

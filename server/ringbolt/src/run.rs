@@ -7,12 +7,9 @@ use ringbolt_apiserver::{
     server::{Config, NotFound, SecureServing},
 };
 use ringbolt_controlplane::registry::{self, Registry};
-use ringbolt_engine::{
-    DirLock, EngineConfig, RingDisk, TlsCertificate, TlsConfig, TlsSettings, give_back_memory,
-};
+use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsConfig, give_back_memory};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::embedded::{Embedded, EmbeddedOptions};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
@@ -28,6 +25,7 @@ use crate::{
     kubeconfig, layout, pages,
     pki::{self, Pair, Pki},
     service_account::Keyring,
+    serving::{Handshakes, ServingCertificates},
     settings::{Serving, Settings},
 };
 
@@ -163,20 +161,31 @@ impl Keys {
             .then(|| Pki::open(&layout::pki(&settings.data_dir), &settings.names))
             .transpose()
             .map_err(|e| e.to_string())?;
-        let serving = match (&settings.serving, &own) {
+        let (serving, files) = match (&settings.serving, &own) {
             (Serving::Files(certificate, key), _) => {
-                Pair { certificate: read(certificate)?, key: read(key)? }
+                let pair = Pair { certificate: read(certificate)?, key: read(key)? };
+                (pair, [certificate.clone(), key.clone()])
             }
             (Serving::CertDir(folder), _) => {
-                pki::self_signed(folder, &settings.names).map_err(|e| e.to_string())?
+                let pair = pki::self_signed(folder, &settings.names).map_err(|e| e.to_string())?;
+                (pair, layout::serving(folder))
             }
-            (Serving::Own, Some(own)) => own.serving.clone(),
+            (Serving::Own, Some(own)) => {
+                (own.serving.clone(), layout::serving(&layout::pki(&settings.data_dir)))
+            }
             (Serving::Own, None) => return Err("no serving certificate".to_owned()),
         };
         let keyring = Keyring::open(settings)?;
-        let authentication = Authentication::open(settings, own.as_ref().map_or("", |own| &own.ca))?;
+        let mut authentication = Authentication::open(settings, own.as_ref().map_or("", |own| &own.ca))?;
+        let handshakes = Handshakes {
+            min_version: settings.tls_min_version,
+            http2: settings.http2,
+            trust: authentication.trust.clone(),
+        };
+        let watched = &mut authentication.files;
+        let tls = ServingCertificates::open(handshakes, serving.clone(), files, &settings.sni, watched)?;
         let keys = Keys {
-            tls: Arc::new(tls(settings, &serving, authentication.trust.subjects())?),
+            tls,
             certificate: serving.certificate,
             authority: own.as_ref().filter(|_| settings.serving == Serving::Own).map(|own| own.ca.clone()),
             own: own.filter(|_| settings.authentication.client_ca.is_none()),
@@ -189,20 +198,6 @@ impl Keys {
     fn root_ca(&self) -> &str {
         self.authority.as_ref().unwrap_or(&self.certificate)
     }
-}
-
-fn tls(settings: &Settings, serving: &Pair, client_ca_subjects: Vec<Vec<u8>>) -> Result<TlsConfig, String> {
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(serving.certificate.as_bytes()).collect();
-    let chain = chain.map_err(|e| format!("serving certificate: {e}"))?;
-    let key =
-        PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).map_err(|e| format!("serving key: {e}"))?;
-    let mut tls = TlsSettings::new(vec![TlsCertificate { chain, key, names: Vec::new() }]);
-    tls.client_ca_subjects = client_ca_subjects;
-    tls.min_version = settings.tls_min_version;
-    if !settings.http2 {
-        tls.alpn.retain(|protocol| protocol != b"h2");
-    }
-    TlsConfig::new(tls).map_err(|e| e.to_string())
 }
 
 fn read(path: &Path) -> Result<String, String> {

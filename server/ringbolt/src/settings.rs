@@ -16,8 +16,8 @@ use ringbolt_controlplane::{
 use ringbolt_engine::TlsVersion;
 
 use crate::{
-    admission_plugins, authentication::AuthenticationSettings, authorization_config, flags::Flags,
-    front, pki::Names, service_account::ServiceAccountSettings,
+    admission_plugins, authentication::AuthenticationSettings, authorization_config, flags::Flags, front,
+    pki::Names, service_account::ServiceAccountSettings, serving::SniFiles,
 };
 
 /// Where the serving certificate comes from.
@@ -56,6 +56,8 @@ pub struct Settings {
     pub bench: Option<InsecureBench>,
     /// What to serve with.
     pub serving: Serving,
+    /// `--tls-sni-cert-key`
+    pub sni: Vec<SniFiles>,
     /// Who asks, but for service accounts.
     pub authentication: AuthenticationSettings,
     /// `--authorization-mode`
@@ -160,6 +162,7 @@ impl Settings {
             },
             bench: bench(flags, &mut errors),
             serving: serving(flags, own, &mut errors),
+            sni: sni(flags, &mut errors),
             authentication: AuthenticationSettings::new(
                 flags,
                 // With a file it is the file that says who may do everything.
@@ -316,6 +319,19 @@ fn serving(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Serving {
             Serving::Own
         }
     }
+}
+
+fn sni(flags: &Flags, errors: &mut Vec<String>) -> Vec<SniFiles> {
+    let mut all = Vec::new();
+    for text in flags.texts("tls-sni-cert-key") {
+        match SniFiles::parse(&text) {
+            Ok(files) => all.push(files),
+            Err(why) => {
+                errors.push(format!("invalid argument {text:?} for \"--tls-sni-cert-key\" flag: {why}"))
+            }
+        }
+    }
+    all
 }
 
 fn tls_version(name: &str, errors: &mut Vec<String>) -> TlsVersion {

@@ -1,8 +1,13 @@
 //! Whose certificates this server takes, as it tells others.
 
 use std::{
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    time::Duration,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, Thread},
+    time::{Duration, Instant},
 };
 
 use ringbolt_apiserver::authentication::{
@@ -15,6 +20,8 @@ pub struct Trust {
     pub client_ca: Arc<Current<ClientCertificates>>,
     /// Whom it knows front proxies by, and what it reads of their requests.
     pub proxies: Option<(Arc<Current<ClientCertificates>>, RequestHeaderConfig)>,
+    /// The files that hold them, where they come from files.
+    pub files: Vec<PathBuf>,
     /// Given when one of them has changed.
     pub changed: Arc<Notice>,
 }
@@ -31,24 +38,33 @@ impl Trust {
     }
 }
 
-/// A word to whoever waits for it; one is enough for any number of changes.
+/// A word to the one thread that waits for it; one is enough for any number of changes.
 #[derive(Debug, Default)]
 pub struct Notice {
-    given: Mutex<bool>,
-    condvar: Condvar,
+    given: AtomicBool,
+    waiting: Mutex<Option<Thread>>,
 }
 
 impl Notice {
     /// Gives it.
     pub fn give(&self) {
-        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.condvar.notify_all();
+        self.given.store(true, Ordering::Release);
+        if let Some(thread) = &*self.waiting.lock().unwrap_or_else(PoisonError::into_inner) {
+            thread.unpark();
+        }
     }
 
-    /// Waits for it, at most for `timeout`, and takes it.
-    pub fn wait(&self, timeout: Duration) {
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.condvar.wait_timeout_while(given, timeout, |given| !*given);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    /// Waits for it, at most for `timeout`, and takes it. Goes on early where `ends` says so; whoever lets that come
+    /// unparks the thread.
+    pub fn wait(&self, timeout: Duration, ends: impl Fn() -> bool) {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
+        let until = Instant::now() + timeout;
+        while !self.given.swap(false, Ordering::AcqRel) && !ends() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
     }
 }

@@ -72,6 +72,7 @@ fn trust(client_ca: &str, proxies: Option<&str>) -> Trust {
     Trust {
         client_ca: current(client_ca),
         proxies: proxies.map(|pem| (current(pem), config)),
+        files: Vec::new(),
         changed: Arc::default(),
     }
 }

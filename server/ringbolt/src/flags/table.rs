@@ -188,7 +188,7 @@ pub const FLAGS: &[Flag] = &[
     later(Section::SecureServing, "tls-curve-preferences", Kind::Ints, ""),
     now(Section::SecureServing, "tls-min-version", Kind::Text, "", "Oldest TLS version taken: VersionTLS12 or VersionTLS13."),
     now(Section::SecureServing, "tls-private-key-file", Kind::Text, "", "Key of --tls-cert-file."),
-    later(Section::SecureServing, "tls-sni-cert-key", Kind::Texts, ""),
+    now(Section::SecureServing, "tls-sni-cert-key", Kind::Texts, "", "CERTIFICATE,KEY or CERTIFICATE,KEY:NAME,NAME: files of a certificate to serve with under those names (*.DOMAIN, or an address for clients that name no host), else under those it is made out to; may be repeated."),
     // Auditing
     later(Section::Auditing, "audit-log-batch-buffer-size", Kind::Int, "10000"),
     later(Section::Auditing, "audit-log-batch-max-size", Kind::Int, "1"),
