@@ -94,8 +94,8 @@ pub struct RequestState {
     pub monitored: RefCell<Option<Monitored>>,
     /// Being waited for when the server shuts down.
     pub waited_for: RefCell<Option<Permit>>,
-    /// The same of a watch.
-    pub watch: RefCell<Option<Permit>>,
+    /// The same of a watch that ends in its turn then.
+    pub ended_in_turn: RefCell<Option<Permit>>,
     /// Headers of filters, which come before those of the handler.
     pub headers: RefCell<Vec<(&'static str, Bytes)>>,
 }
@@ -147,7 +147,7 @@ impl RequestState {
         self.seat.borrow_mut().take();
         self.watch.borrow_mut().take();
         self.waited_for.borrow_mut().take();
-        self.watch.borrow_mut().take();
+        self.ended_in_turn.borrow_mut().take();
         self.monitored.borrow_mut().take();
     }
 }

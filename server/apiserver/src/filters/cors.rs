@@ -32,7 +32,7 @@ impl Cors {
 impl Filter for Cors {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if self.allowed_origins.is_empty() || request.state.is_admitted() {
+        if self.allowed_origins.is_empty() || request.state.is_known() {
             return next.serve(request);
         }
         let origin = request.head.header("origin").filter(|origin| !origin.is_empty());

@@ -22,7 +22,7 @@ impl Filter for Hsts {
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
         // The second time around it has been said.
         if let Some(directives) = &self.directives
-            && !request.state.is_admitted()
+            && !request.state.is_known()
         {
             request.state.headers.borrow_mut().push(("strict-transport-security", directives.clone()));
         }

@@ -28,7 +28,7 @@ impl Filter for RetryAfter {
         if !self.is_on
             || !self.signals.not_accepting_new_request.is_signaled()
             // Its body was awaited when the server still took it.
-            || request.state.is_admitted()
+            || request.state.is_known()
             || wait_group::is_exempt(request)
         {
             return next.serve(request);

@@ -20,11 +20,11 @@ pub struct WatchTerminationDuringShutdown {
 impl Filter for WatchTerminationDuringShutdown {
     #[inline]
     fn filter<N: Handler>(&self, request: &Request<'_>, next: &N) -> Outcome {
-        if self.is_on && request.info.verb == Verb::Watch && !request.state.is_admitted() {
+        if self.is_on && request.info.verb == Verb::Watch && !request.state.is_known() {
             if self.signals.not_accepting_new_request.is_signaled() {
                 return Outcome::Ready(wait_group::refusal());
             }
-            *request.state.watch.borrow_mut() =
+            *request.state.ended_in_turn.borrow_mut() =
                 Permit::take(request.core, |counters| &counters.watches, u32::MAX);
         }
         next.serve(request)

@@ -315,7 +315,7 @@ impl Exchanges {
         let body = mem::take(state.parked_body.get_mut());
         let due = state.ticket.get_mut().as_ref().map(Ticket::until);
         let queued = Box::new(Queued { head: copy, received, body, _share: share });
-        let slot = self.slots.insert(Slot { stream, state, phase: Phase::Queued(queued), due });
+        let slot = self.slots.insert(Slot { stream, state, phase: Phase::Queued(queued), due, ends: None });
         self.note_due(due);
         self.poll(responder, slot, false);
     }
@@ -351,7 +351,7 @@ impl Exchanges {
             }
             Outcome::Stream(response, source) => {
                 headers::send(&self.site.core, responder, stream, state, &response, Extent::Head);
-                if source.is_watch() && self.site.draining.get() {
+                if source.is_watch() && self.site.signals.not_accepting_new_request.is_signaled() {
                     responder.finish(stream);
                     self.spare.reset();
                     return;
