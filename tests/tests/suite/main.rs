@@ -10,6 +10,7 @@ mod controllers;
 mod crash;
 mod h2spec;
 mod kubelets;
+mod matrix;
 mod objects;
 mod startup;
 mod token_request;
