@@ -40,3 +40,7 @@ pub(crate) const POD_SECURITY_CHECKED_PODS: usize = 3000;
 
 /// For how long at most they are: `defaultNamespacePodCheckTimeout`.
 pub(crate) const POD_SECURITY_CHECK_TIME: Duration = Duration::from_secs(1);
+
+/// Buckets of a limit of events, where its configuration does not say: `defaultCacheSize` of EventRateLimit, some 100
+/// bytes each.
+pub(crate) const EVENT_BUCKETS: usize = 4096;

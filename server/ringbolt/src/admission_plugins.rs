@@ -1,26 +1,27 @@
 //! Admission plugins: the names that flags may give, and the file that sets them up.
 
-use ringbolt_controlplane::admission::{self, Configurations, Plugin};
+use std::path::Path;
+
+use ringbolt_controlplane::admission::{self, Configurations, Enabled, Plugin};
 
 use crate::flags::Flags;
 
 /// What `--admission-control-config-file` says of the plugins, in the words that kube-apiserver ends with where it cannot
 /// be read.
-pub fn configurations(flags: &Flags, errors: &mut Vec<String>) -> Configurations {
-    let mut configurations = Configurations::default();
-    let Some(file) = flags.path("admission-control-config-file") else { return configurations };
-    let read = std::fs::read(&file).map_err(|error| {
+pub fn configurations(flags: &Flags, enabled: Enabled, errors: &mut Vec<String>) -> Configurations {
+    let texts = flags.path("admission-control-config-file").map(|file| texts(&file));
+    let texts = texts.unwrap_or_else(|| Ok(Vec::new()));
+    let texts = texts.map_err(|why| errors.push(format!("failed to read plugin config: {why}")));
+    Configurations::new(enabled, &texts.unwrap_or_default(), errors)
+}
+
+/// The configuration of each plugin that a file names.
+fn texts(file: &Path) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let text = std::fs::read(file).map_err(|error| {
         let file = file.display();
         format!("unable to read admission control configuration from \"{file}\" [{error}]")
-    });
-    match read.and_then(|text| admission::plugins(&file, &text)) {
-        Err(why) => errors.push(format!("failed to read plugin config: {why}")),
-        Ok(plugins) => {
-            let read = plugins.iter().map(|(name, text)| configurations.read(name, text));
-            errors.extend(read.filter_map(Result::err));
-        }
-    }
-    configurations
+    })?;
+    admission::plugins(file, &text)
 }
 
 /// Refuses names that no plugin has, and plugins both enabled and disabled.

@@ -151,15 +151,7 @@ impl Settings {
             kubernetes_node_port: kubernetes_node_port(flags, first..=last, &mut errors),
             reconcile_endpoints: reconcile_endpoints(flags, &mut errors),
             service_accounts: ServiceAccountSettings::new(flags, &external, &mut errors),
-            admission: admission::Config {
-                enabled: admission::Enabled::new(
-                    &flags.list("enable-admission-plugins"),
-                    &flags.list("disable-admission-plugins"),
-                ),
-                not_ready_seconds: flags.int("default-not-ready-toleration-seconds"),
-                unreachable_seconds: flags.int("default-unreachable-toleration-seconds"),
-                configurations: admission_plugins::configurations(flags, &mut errors),
-            },
+            admission: admission(flags, &mut errors),
             bench: bench(flags, &mut errors),
             serving: serving(flags, own, &mut errors),
             sni: sni(flags, &mut errors),
@@ -240,6 +232,19 @@ fn kubernetes_node_port(flags: &Flags, range: RangeInclusive<u16>, errors: &mut 
             errors.push(format!("--{name} {} must be within --service-node-port-range", flags.int(name)));
             0
         }
+    }
+}
+
+/// Which admission plugins run, and how they are set up.
+fn admission(flags: &Flags, errors: &mut Vec<String>) -> admission::Config {
+    let list = |name: &str| flags.list(name);
+    let enabled =
+        admission::Enabled::new(&list("enable-admission-plugins"), &list("disable-admission-plugins"));
+    admission::Config {
+        enabled,
+        not_ready_seconds: flags.int("default-not-ready-toleration-seconds"),
+        unreachable_seconds: flags.int("default-unreachable-toleration-seconds"),
+        configurations: admission_plugins::configurations(flags, enabled, errors),
     }
 }
 

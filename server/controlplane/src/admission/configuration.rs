@@ -1,5 +1,5 @@
 //! Files that plugins are configured by: `AdmissionConfiguration`, which names the configuration of each, and the
-//! objects it names. All are read strictly, as kube-apiserver does: a field that nobody knows ends the start.
+//! objects it names. Where kube-apiserver reads strictly, a field that nobody knows ends the start.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,31 @@ use ringbolt_machinery::{
 };
 
 use crate::tree::Members;
+
+/// Why a plugin cannot be set up.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ConfigurationError {
+    /// Its configuration cannot be read.
+    Unreadable(String),
+    /// It was read, and says what cannot be.
+    Invalid(String),
+}
+
+impl ConfigurationError {
+    /// What kube-apiserver says of it.
+    pub(super) fn of(&self, plugin: &str) -> String {
+        match self {
+            Self::Unreadable(why) => format!("couldn't init admission plugin {plugin:?}: {why}"),
+            Self::Invalid(why) => format!("failed to initialize admission plugin {plugin:?}: {plugin} {why}"),
+        }
+    }
+}
+
+impl From<String> for ConfigurationError {
+    fn from(why: String) -> Self {
+        Self::Unreadable(why)
+    }
+}
 
 /// What may stand where.
 pub(super) enum Shape {
@@ -24,8 +49,6 @@ pub(super) enum Shape {
     List(&'static Shape),
     /// These fields.
     Fields(&'static [(&'static str, Shape)]),
-    /// Any names with strings.
-    Texts,
 }
 
 impl Shape {
@@ -58,10 +81,7 @@ impl Shape {
                     }
                 }
             }),
-            (Shape::Texts, Value::Map(map)) => map
-                .iter()
-                .try_for_each(|(name, value)| Shape::Text.check(value, &format!("{path}.{name}"), unknown)),
-            (Shape::Fields(_) | Shape::Texts, _) => wrong("map"),
+            (Shape::Fields(_), _) => wrong("map"),
         }
     }
 }
@@ -71,6 +91,8 @@ pub(super) struct Kind {
     pub(super) group: &'static str,
     pub(super) versions: &'static [&'static str],
     pub(super) kind: &'static str,
+    /// Whether fields that are not known are an error.
+    pub(super) is_strict: bool,
     /// Its fields besides `apiVersion` and `kind`.
     pub(super) fields: &'static [(&'static str, Shape)],
 }
@@ -99,7 +121,7 @@ impl Kind {
                 }
             }
         }
-        if unknown.is_empty() {
+        if unknown.is_empty() || !self.is_strict {
             Ok(value)
         } else {
             Err(format!("strict decoding error: {}", unknown.join(", ")))
@@ -130,6 +152,7 @@ const ADMISSION: Kind = Kind {
     group: "apiserver.config.k8s.io",
     versions: &["v1"],
     kind: "AdmissionConfiguration",
+    is_strict: true,
     fields: &[(
         "plugins",
         Shape::List(&Shape::Fields(&[

@@ -3,15 +3,23 @@
 //! All mutating passes run first, then all validating ones, each in the order of [`Plugin::ALL`], which is that of
 //! kube-apiserver. A plugin is a module with an `admit` or a `validate`; what is enabled is one bit each.
 
+mod always_pull_images;
+mod anti_affinity;
 mod certificate_request;
 mod certificates;
 mod configuration;
 mod default_class;
+mod event_rate_limit;
+mod extended_resources;
+mod external_ips;
 mod limit_ranger;
 mod node_restriction;
 mod objects;
+mod owner_references;
 pub(crate) mod permissions;
+mod pod_node_selector;
 mod pod_security;
+mod pod_tolerations;
 mod priority;
 mod resource_quota;
 mod runtime_class;
@@ -32,8 +40,14 @@ use ringbolt_apiserver::{
 use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
 use ringbolt_storage::api::Write;
 
-pub use self::{configuration::plugins, pod_security::Configuration as PodSecurityConfiguration};
-use self::{objects::Objects, pod_security::PodSecurity};
+pub use self::configuration::plugins;
+use self::{
+    configuration::ConfigurationError,
+    event_rate_limit::EventRateLimit,
+    objects::Objects,
+    owner_references::Owners,
+    pod_security::{Configuration as PodSecurityConfiguration, PodSecurity},
+};
 use crate::{rbac::EscalationCheck, registry::Registry, services::ServiceAddresses};
 
 macro_rules! plugins {
@@ -116,18 +130,40 @@ impl Enabled {
 /// What plugins are set up by besides flags: `--admission-control-config-file`.
 #[derive(Clone, Debug, Default)]
 pub struct Configurations {
-    /// PodSecurity's.
-    pub pod_security: PodSecurityConfiguration,
+    pod_security: PodSecurityConfiguration,
+    pod_node_selector: pod_node_selector::Configuration,
+    pod_tolerations: pod_tolerations::Configuration,
+    event_rate_limit: event_rate_limit::Configuration,
 }
 
 impl Configurations {
-    /// Reads the configuration of a plugin. Names that no plugin with a configuration has are not looked at.
-    ///
-    /// # Errors
-    /// What is wrong with it, in the words of kube-apiserver.
-    pub fn read(&mut self, plugin: &str, text: &[u8]) -> Result<(), String> {
-        if plugin == "PodSecurity" {
-            self.pod_security = PodSecurityConfiguration::read(text)?;
+    /// Those of the plugins that are enabled, as [`plugins`] found their texts. What is wrong with them goes to
+    /// `errors`, in the words of kube-apiserver.
+    pub fn new(enabled: Enabled, texts: &[(String, Vec<u8>)], errors: &mut Vec<String>) -> Self {
+        let mut read = Configurations::default();
+        for (plugin, name, _) in Plugin::ALL.iter().filter(|(plugin, ..)| enabled.has(*plugin)) {
+            let text = texts.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_slice());
+            if let Err(why) = read.set(*plugin, text) {
+                errors.push(why.of(name));
+            }
+        }
+        read
+    }
+
+    fn set(&mut self, plugin: Plugin, text: Option<&[u8]>) -> Result<(), ConfigurationError> {
+        match (plugin, text) {
+            (Plugin::PodSecurity, Some(text)) => self.pod_security = PodSecurityConfiguration::read(text)?,
+            (Plugin::PodNodeSelector, Some(text)) => {
+                self.pod_node_selector = pod_node_selector::Configuration::read(text);
+            }
+            (Plugin::PodTolerationRestriction, Some(text)) => {
+                self.pod_tolerations = pod_tolerations::Configuration::read(text)?;
+            }
+            // It is of no use without one, and says so.
+            (Plugin::EventRateLimit, text) => {
+                self.event_rate_limit = event_rate_limit::Configuration::read(text)?;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -146,6 +182,9 @@ pub struct Config {
     pub configurations: Configurations,
 }
 
+/// What AlwaysDeny says to everybody.
+const DENIED: &str = "admission control is denying all modifications";
+
 /// The pipeline.
 pub struct Pipeline {
     config: Config,
@@ -154,6 +193,8 @@ pub struct Pipeline {
     authorizers: Arc<Authorizers>,
     escalation: EscalationCheck,
     pod_security: PodSecurity,
+    event_rate_limit: EventRateLimit,
+    owners: Owners,
 }
 
 impl Pipeline {
@@ -168,6 +209,8 @@ impl Pipeline {
             authorizers,
             escalation: EscalationCheck::new(schema, registry),
             pod_security: PodSecurity::new(config.configurations.pod_security.clone()),
+            event_rate_limit: EventRateLimit::new(&config.configurations.event_rate_limit),
+            owners: Owners::new(registry),
             config,
             objects: Objects::new(schema, registry),
             addresses: ServiceAddresses::new(schema, registry),
@@ -191,7 +234,7 @@ impl Admission for Pipeline {
         old: Option<&Value<'_>>,
     ) -> Result<(), Status> {
         let on = |plugin| self.config.enabled.has(plugin);
-        let objects = &self.objects;
+        let (objects, set_up) = (&self.objects, &self.config.configurations);
         if on(Plugin::LimitRanger) {
             limit_ranger::admit(objects, attributes, arena, object, old);
         }
@@ -204,11 +247,23 @@ impl Admission for Pipeline {
         if on(Plugin::TaintNodesByCondition) {
             taints::admit(attributes, arena, object);
         }
+        if on(Plugin::AlwaysPullImages) {
+            always_pull_images::admit(attributes, arena, object, old);
+        }
+        if on(Plugin::PodNodeSelector) {
+            pod_node_selector::admit(&set_up.pod_node_selector, objects, attributes, arena, object)?;
+        }
         if on(Plugin::Priority) {
             priority::admit(objects, attributes, arena, object, old)?;
         }
         if on(Plugin::DefaultTolerationSeconds) {
             tolerations::admit(&self.config, attributes, arena, object);
+        }
+        if on(Plugin::PodTolerationRestriction) {
+            pod_tolerations::admit(&set_up.pod_tolerations, objects, attributes, arena, object)?;
+        }
+        if on(Plugin::ExtendedResourceToleration) {
+            extended_resources::admit(attributes, arena, object);
         }
         if on(Plugin::DefaultStorageClass) {
             default_class::admit_claim(objects, attributes, arena, object);
@@ -221,6 +276,9 @@ impl Admission for Pipeline {
         }
         if on(Plugin::DefaultIngressClass) {
             default_class::admit_ingress(objects, attributes, arena, object);
+        }
+        if on(Plugin::AlwaysDeny) {
+            return Err(attributes.forbidden(DENIED));
         }
         Ok(())
     }
@@ -245,9 +303,13 @@ impl Admission for Pipeline {
     ) -> Result<(), Status> {
         let on = |plugin| self.config.enabled.has(plugin);
         let (objects, authorizers) = (&self.objects, &*self.authorizers);
+        let set_up = &self.config.configurations;
         // A delete has no mutating half here.
         if on(Plugin::NodeRestriction) && attributes.operation == Operation::Delete {
             node_restriction::admit(objects, authorizers, attributes, arena, None, old)?;
+        }
+        if on(Plugin::LimitPodHardAntiAffinityTopology) {
+            anti_affinity::validate(attributes, object)?;
         }
         if on(Plugin::LimitRanger) {
             limit_ranger::validate(objects, attributes, arena, object, old)?;
@@ -255,11 +317,26 @@ impl Admission for Pipeline {
         if on(Plugin::ServiceAccount) {
             service_account::validate(objects, attributes, arena, object)?;
         }
+        if on(Plugin::AlwaysPullImages) {
+            always_pull_images::validate(attributes, object, old)?;
+        }
         if on(Plugin::PodSecurity) {
             self.pod_security.validate(objects, attributes, object, old)?;
         }
+        if on(Plugin::PodNodeSelector) {
+            pod_node_selector::validate(&set_up.pod_node_selector, objects, attributes, object)?;
+        }
         if on(Plugin::Priority) {
             priority::validate(objects, attributes, object)?;
+        }
+        if on(Plugin::PodTolerationRestriction) {
+            pod_tolerations::validate(&set_up.pod_tolerations, objects, attributes, arena, object)?;
+        }
+        if on(Plugin::EventRateLimit) {
+            self.event_rate_limit.validate(attributes, object)?;
+        }
+        if on(Plugin::OwnerReferencesPermissionEnforcement) {
+            self.owners.validate(authorizers, attributes, object, old)?;
         }
         if on(Plugin::PersistentVolumeClaimResize) {
             storage::validate_resize(objects, attributes, object, old)?;
@@ -279,6 +356,9 @@ impl Admission for Pipeline {
         if on(Plugin::CertificateSubjectRestriction) {
             certificates::restrict_subject(attributes, object)?;
         }
+        if on(Plugin::DenyServiceExternalIPs) {
+            external_ips::validate(attributes, object, old)?;
+        }
         Ok(())
     }
 
@@ -292,6 +372,9 @@ impl Admission for Pipeline {
         let mut charges = self.addresses.charges(attributes, object, old);
         if self.config.enabled.has(Plugin::ResourceQuota) {
             charges.extend(resource_quota::charge(&self.objects, attributes, arena, object, old)?);
+        }
+        if self.config.enabled.has(Plugin::AlwaysDeny) {
+            return Err(attributes.forbidden(DENIED));
         }
         Ok(charges)
     }

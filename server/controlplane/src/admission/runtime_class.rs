@@ -100,7 +100,7 @@ fn equal(a: Option<&Map<'_>>, b: Option<&Map<'_>>) -> bool {
 }
 
 /// Adds tolerations, leaving out those that another covers.
-fn merge_tolerations<'a>(arena: &'a Bump, spec: &mut Map<'a>, more: &[Value<'a>]) {
+pub(super) fn merge_tolerations<'a>(arena: &'a Bump, spec: &mut Map<'a>, more: &[Value<'a>]) {
     if more.is_empty() {
         return;
     }
@@ -119,7 +119,7 @@ fn merge_tolerations<'a>(arena: &'a Bump, spec: &mut Map<'a>, more: &[Value<'a>]
 }
 
 /// Whether one toleration tolerates all that another does.
-fn covers(wide: &Value<'_>, narrow: &Value<'_>) -> bool {
+pub(super) fn covers(wide: &Value<'_>, narrow: &Value<'_>) -> bool {
     if same(Some(wide), Some(narrow)) {
         return true;
     }

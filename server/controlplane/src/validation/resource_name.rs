@@ -66,7 +66,8 @@ pub(crate) fn is_standard_quota(name: &str) -> bool {
     QUOTA.contains(&name) || is_huge_page(name) || name.starts_with("requests.hugepages-")
 }
 
-fn is_extended(name: &str) -> bool {
+/// Whether a resource is one that nodes offer besides those of Kubernetes (`IsExtendedResourceName`).
+pub(crate) fn is_extended(name: &str) -> bool {
     let reserved = is_native(name) || name.starts_with("requests.");
     !reserved && qualified_name_errors(&format!("requests.{name}")).is_empty()
 }

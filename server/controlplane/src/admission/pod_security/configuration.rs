@@ -7,12 +7,13 @@ use ringbolt_machinery::{
 };
 
 use super::policy::{Level, Mode, Policy, Version};
-use crate::admission::configuration::{Kind, Shape, texts_of};
+use crate::admission::configuration::{ConfigurationError, Kind, Shape, texts_of};
 
 const KIND: Kind = Kind {
     group: "pod-security.admission.config.k8s.io",
     versions: &["v1", "v1beta1", "v1alpha1"],
     kind: "PodSecurityConfiguration",
+    is_strict: true,
     fields: &[
         (
             "defaults",
@@ -38,7 +39,7 @@ const KIND: Kind = Kind {
 
 /// How the plugin is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Configuration {
+pub(in crate::admission) struct Configuration {
     /// What a namespace asks by itself.
     pub(super) defaults: Policy,
     /// Users that nothing is asked of.
@@ -62,12 +63,9 @@ impl Configuration {
     ///
     /// # Errors
     /// What is wrong with it, in the words of kube-apiserver.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
-        const FAILED: &str = r#"failed to initialize admission plugin "PodSecurity": PodSecurity"#;
+    pub(in crate::admission) fn read(text: &[u8]) -> Result<Self, ConfigurationError> {
         let arena = Bump::new();
-        let object = KIND
-            .read(&arena, text)
-            .map_err(|why| format!(r#"couldn't init admission plugin "PodSecurity": {why}"#))?;
+        let object = KIND.read(&arena, text)?;
         let (mut configuration, mut wrong) = (Configuration::default(), Vec::new());
         for mode in Mode::ALL {
             let asked = configuration.defaults.of_mut(mode);
@@ -83,16 +81,16 @@ impl Configuration {
             }
         }
         if !wrong.is_empty() {
-            return Err(format!("{FAILED} configuration error: {}", aggregate(&wrong)));
+            let why = format!("configuration error: {}", aggregate(&wrong));
+            return Err(ConfigurationError::Invalid(why));
         }
         configuration.users = texts_of(&object, &["exemptions", "usernames"]);
         configuration.namespaces = texts_of(&object, &["exemptions", "namespaces"]);
         configuration.runtime_classes = texts_of(&object, &["exemptions", "runtimeClasses"]);
         let wrong: Vec<String> = configuration.errors().iter().map(ToString::to_string).collect();
-        if wrong.is_empty() {
-            Ok(configuration)
-        } else {
-            Err(format!("{FAILED} invalid: {}", aggregate(&wrong)))
+        match wrong.as_slice() {
+            [] => Ok(configuration),
+            wrong => Err(ConfigurationError::Invalid(format!("invalid: {}", aggregate(wrong)))),
         }
     }
 
@@ -125,5 +123,57 @@ fn aggregate(errors: &[String]) -> String {
     match errors {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configurations() {
+        fn check(rest: &str, expect: Result<(&str, [usize; 3]), &str>) {
+            let text = format!(
+                "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n{rest}"
+            );
+            let read = Configuration::read(text.as_bytes()).map(|read| {
+                let asked = Mode::ALL.map(|mode| read.defaults.of(mode).to_string()).join(" ");
+                (asked, [read.users.len(), read.namespaces.len(), read.runtime_classes.len()])
+            });
+            let read = read.map_err(|error| error.of("PodSecurity"));
+            assert_eq!(read, expect.map(|(asked, n)| (asked.to_owned(), n)).map_err(str::to_owned), "{rest}");
+        }
+        let none = "privileged:latest privileged:latest privileged:latest";
+        check("", Ok((none, [0, 0, 0])));
+        check("defaults: {enforce: ''}\nexemptions: {usernames: null}", Ok((none, [0, 0, 0])));
+        check(
+            "defaults: {enforce: baseline, enforce-version: v1.3, warn: restricted}\n\
+             exemptions: {usernames: [a, b], namespaces: [c], runtimeClasses: [d.e]}",
+            Ok(("baseline:v1.3 privileged:latest restricted:latest", [2, 1, 1])),
+        );
+        check(
+            "defaults: {auditt: x}",
+            Err(
+                r#"couldn't init admission plugin "PodSecurity": strict decoding error: unknown field "defaults.auditt""#,
+            ),
+        );
+        check(
+            "exemptions: {usernames: 5}",
+            Err(
+                r#"couldn't init admission plugin "PodSecurity": json: cannot unmarshal number into Go struct field exemptions.usernames of type []string"#,
+            ),
+        );
+        check(
+            "defaults: {enforce: base, enforce-version: v30}",
+            Err(
+                r#"failed to initialize admission plugin "PodSecurity": PodSecurity configuration error: [enforce: must be one of privileged, baseline, restricted, enforce-version: must be "latest" or "v1.x"]"#,
+            ),
+        );
+        check(
+            "exemptions: {usernames: [bob, bob, '']}",
+            Err(
+                r#"failed to initialize admission plugin "PodSecurity": PodSecurity invalid: [exemptions.usernames[1]: Duplicate value: "bob", exemptions.usernames[2]: Invalid value: "": username must not be empty]"#,
+            ),
+        );
     }
 }

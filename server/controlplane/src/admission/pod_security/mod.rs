@@ -22,7 +22,7 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-pub use self::configuration::Configuration;
+pub(super) use self::configuration::Configuration;
 use self::{
     checks::evaluate,
     counters::Counters,
