@@ -56,6 +56,11 @@ pub trait Strategy: Send + Sync {
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError>;
     /// Warnings for the writer, in order.
     fn warnings(&self, part: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String>;
+    /// Warnings of a new object as it came: of what [`Strategy::prepare_for_create`] makes good. They come first.
+    fn early_warnings(&self, object: &Value<'_>) -> Vec<String> {
+        let _ = object;
+        Vec::new()
+    }
     /// Whether a PUT of a missing object creates it.
     fn allow_create_on_update(&self) -> bool;
     /// Whether a PUT without resourceVersion is allowed.

@@ -196,6 +196,7 @@ pub(crate) fn prepare<'a>(
     let unnamed = attributes(if generated { "" } else { &name });
     store.admission.confirm_no_escalation(&unnamed, requested, arena, object, None)?;
     let attributes = attributes(&name);
+    warnings.extend(strategy.early_warnings(object));
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
     let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &name, errors);

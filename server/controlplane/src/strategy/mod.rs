@@ -252,6 +252,14 @@ impl Strategy for ResourceStrategy {
         self.rules.unconditional_update
     }
 
+    fn early_warnings(&self, object: &Value<'_>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(warn) = self.rules.early_warnings {
+            warn(object, None, &mut warnings);
+        }
+        warnings
+    }
+
     fn set_requester<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, user: &UserInfo) {
         if let Some(set) = self.rules.set_requester {
             set(arena, object, user);

@@ -37,6 +37,7 @@ pub(super) fn rules() -> Rules {
         validate: Some(validation::pod::validate),
         validate_update: Some(validation::pod::validate_update),
         warnings: Some(crate::warnings::pod),
+        early_warnings: Some(warn_of_app_armor),
         status_warnings: Some(crate::warnings::pod_status),
         ..Rules::STATUS
     }
@@ -314,6 +315,33 @@ fn merge_term<'a>(arena: &'a Bump, term: &mut Map<'a>, labels: &[(&'a str, &'a s
                 ("values", list(arena, [Value::String(value)])),
             ];
             list_mut(selector, "matchExpressions").push(map(arena, requirement));
+        }
+    }
+}
+
+/// Warns of AppArmor annotations of old that say what a field should: those that become it, and those that cannot.
+fn warn_of_app_armor(pod: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut Vec<String>) {
+    let annotations = pod.path(&["metadata", "annotations"]).and_then(Value::as_map);
+    let Some((annotations, spec)) = annotations.zip(pod.path(&["spec"]).and_then(Value::as_map)) else {
+        return;
+    };
+    let is_old = |(key, _): (&str, &Value<'_>)| key.starts_with(APP_ARMOR_ANNOTATION);
+    if !annotations.iter().any(is_old) || spec.child("os").is_some_and(|os| os.text("name") == "windows") {
+        return;
+    }
+    let of_pod = spec.child("securityContext").and_then(|c| c.get("appArmorProfile"));
+    let containers = CONTAINER_LISTS.into_iter().flat_map(|list| spec.items(list)).filter_map(Value::as_map);
+    for container in containers {
+        let key = format!("{APP_ARMOR_ANNOTATION}{}", container.text("name"));
+        let Some(annotation) = annotations.get(&key).and_then(Value::as_str) else { continue };
+        if container.child("securityContext").is_some_and(|c| c.has("appArmorProfile")) {
+            continue;
+        }
+        let profile = app_armor_profile(annotations.arena(), annotation);
+        if profile.is_none() || profile.as_ref() != of_pod {
+            warnings.push(format!(
+                "metadata.annotations[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
+            ));
         }
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct Rules {
     pub(crate) validate: Option<Validate>,
     pub(crate) validate_update: Option<ValidateUpdate>,
     pub(crate) warnings: Option<Warn>,
+    /// What is warned about of a new object as it came, which preparing it makes good.
+    pub(crate) early_warnings: Option<Warn>,
     /// What is warned about when the status is written; the other hook is for the object itself.
     pub(crate) status_warnings: Option<Warn>,
     pub(crate) set_requester: Option<SetRequester>,
@@ -125,6 +127,7 @@ impl Rules {
         validate: None,
         validate_update: None,
         warnings: None,
+        early_warnings: None,
         status_warnings: None,
         set_requester: None,
         grace: None,
