@@ -3,6 +3,7 @@
 
 mod exposition;
 mod families;
+mod flow_control;
 mod labels;
 mod process;
 mod table;
@@ -10,7 +11,7 @@ mod value;
 mod watch_events;
 
 use std::{
-    sync::{Arc, RwLock},
+    sync::{Arc, OnceLock, RwLock},
     time::Duration,
 };
 
@@ -26,6 +27,7 @@ use self::{
     value::{Counter, Gauge, Histogram, PeakGauge},
 };
 use crate::{
+    flowcontrol::FlowControl,
     limits,
     response::{Outcome, Response, TEXT},
     routes::RouteTableBuilder,
@@ -42,6 +44,7 @@ pub struct Metrics {
     cores: Box<[CoreMetrics]>,
     collectors: RwLock<Vec<Collector>>,
     slis: RwLock<Vec<Collector>>,
+    flow_control: OnceLock<Arc<FlowControl>>,
 }
 
 /// What one core counts.
@@ -128,6 +131,7 @@ impl Metrics {
             cores: (0..cores.max(1)).map(|_| CoreMetrics::new()).collect(),
             collectors: RwLock::default(),
             slis: RwLock::default(),
+            flow_control: OnceLock::new(),
         })
     }
 
@@ -148,6 +152,12 @@ impl Metrics {
         size_bytes: impl Fn() -> u64 + Send + Sync + 'static,
     ) {
         self.register(move |out| families::storage(out, &objects, size_bytes()));
+    }
+
+    /// Shows what priority and fairness counts.
+    pub fn register_flow_control(&self, flow_control: Arc<FlowControl>) {
+        // There is one of a server.
+        let _ = self.flow_control.set(flow_control);
     }
 
     fn core(&self, core: usize) -> &CoreMetrics {
@@ -271,6 +281,9 @@ impl Metrics {
             core.users.iter().for_each(Counter::reset);
             core.tls_handshake_errors.reset();
         }
+        if let Some(flow_control) = self.flow_control.get() {
+            flow_control::reset(flow_control);
+        }
     }
 
     /// The text of `/metrics`.
@@ -278,6 +291,9 @@ impl Metrics {
         let mut out = Exposition::default();
         families::render(&self.cores, &mut out);
         process::collect(&mut out);
+        if let Some(flow_control) = self.flow_control.get() {
+            flow_control::collect(flow_control, &mut out);
+        }
         for collectors in [&self.collectors, &self.slis] {
             collectors.read().unwrap_or_else(|e| e.into_inner()).iter().for_each(|collect| collect(&mut out));
         }

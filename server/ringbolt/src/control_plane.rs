@@ -49,9 +49,7 @@ pub fn server(
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };
     let objects =
         FlowControlObjects { flow_schemas: registry.flow_schemas, priority_levels: registry.priority_levels };
-    if let Some(flow_control) = server.flow_control().cloned() {
-        flow_control::install(&mut server, flow_control, objects).map_err(|e| e.to_string())?;
-    }
+    flow_control::install(&mut server, objects).map_err(|e| e.to_string())?;
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals

@@ -161,7 +161,8 @@ impl Classified {
         &self.active.config.priority_levels()[self.active.config.level_of(self.schema)].uid
     }
 
-    fn distinguisher<'r>(&self, user: &'r UserInfo, info: &RequestInfo<'r>) -> &'r str {
+    /// What tells the flow of a request from others of the schema.
+    pub fn distinguisher<'r>(&self, user: &'r UserInfo, info: &RequestInfo<'r>) -> &'r str {
         match self.active.config.flow_schemas()[self.schema].distinguisher {
             None => "",
             Some(FlowDistinguisherMethod::ByUser) => &user.name,
@@ -347,17 +348,7 @@ impl CoreFlowControl {
             distinguisher: classified.distinguisher(arrival.user, info).into(),
             granted: None,
             waker: None,
-            details: Some(Box::new(RequestDetails {
-                user: arrival.user.name.clone(),
-                verb: info.verb.as_str(),
-                path: info.path.to_owned(),
-                namespace: info.namespace.to_owned(),
-                name: info.name.to_owned(),
-                api_group: info.api_group.to_owned(),
-                api_version: info.api_version.to_owned(),
-                resource: info.resource.to_owned(),
-                subresource: info.subresource.to_owned(),
-            })),
+            details: Some(Box::new(RequestDetails::of(arrival.user, info))),
         };
         let key = set.enqueue(queue, estimate, parked, now);
         level.joined(queue);

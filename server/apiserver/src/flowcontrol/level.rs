@@ -9,15 +9,17 @@ use std::{
     time::Instant,
 };
 
+use ringbolt_protocol::request_info::RequestInfo;
+
 use super::{
     allocation::Bounds,
     config::{PriorityLevel, QueuingConfiguration},
     demand::{Demand, DemandStats},
-    queue_set::QueueSet,
+    queue_set::{QueueSet, SeatNanos},
     seats::{CallCore, Seats},
     stats::Padded,
 };
-use crate::limits::APF_QUEUES_MAX;
+use crate::{authentication::UserInfo, limits::APF_QUEUES_MAX};
 
 /// A level. It stays for as long as a configuration has it, and then until nobody is in it.
 pub struct Level {
@@ -85,6 +87,23 @@ pub struct RequestDetails {
     pub resource: String,
     /// The subresource.
     pub subresource: String,
+}
+
+impl RequestDetails {
+    /// What a request is.
+    pub fn of(user: &UserInfo, info: &RequestInfo<'_>) -> Self {
+        RequestDetails {
+            user: user.name.clone(),
+            verb: info.verb.as_str(),
+            path: info.path.to_owned(),
+            namespace: info.namespace.to_owned(),
+            name: info.name.to_owned(),
+            api_group: info.api_group.to_owned(),
+            api_version: info.api_version.to_owned(),
+            resource: info.resource.to_owned(),
+            subresource: info.subresource.to_owned(),
+        }
+    }
 }
 
 impl Level {
@@ -162,6 +181,12 @@ impl Level {
         if let Some(length) = self.lengths.get(queue) {
             length.fetch_sub(1, Relaxed);
         }
+    }
+
+    /// Virtual time of its queues in seat-nanoseconds, of the core that is furthest.
+    pub fn virtual_time(&self) -> SeatNanos {
+        let of = |core: &LevelCore| core.queues().as_ref().map_or(0, QueueSet::virtual_time);
+        self.cores().map(of).max().unwrap_or(0)
     }
 
     /// Whether nobody is in it.

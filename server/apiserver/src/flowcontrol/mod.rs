@@ -12,6 +12,7 @@ pub mod config;
 pub mod consumer;
 pub mod core;
 pub mod dealer;
+pub mod debug;
 pub mod demand;
 pub mod dump;
 pub mod estimate;
