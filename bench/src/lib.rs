@@ -8,6 +8,7 @@ pub mod comparison;
 pub mod error;
 pub mod load;
 pub mod objects;
+pub mod overload;
 pub mod report;
 pub mod result;
 pub mod store;

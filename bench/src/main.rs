@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ringbolt_bench::{compare, error::Error, load, report, store};
+use ringbolt_bench::{compare, error::Error, load, overload, report, store};
 
 /// As the server has it: the store is measured in this program.
 #[global_allocator]
@@ -26,6 +26,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Put load on one server and print what was measured as a line of JSON.
     Load(load::LoadArgs),
+    /// Have one tenant ask for much more than another, and print what that does to the other as a line of JSON.
+    Overload(overload::OverloadArgs),
     /// Write to the embedded store alone and print how much was written as a line of JSON.
     Store(store::StoreArgs),
 }
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Load(args) => return run_load(args),
+        Command::Overload(args) => overload::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Store(args) => store::run(&args).and_then(|outcome| {
             println!("{}", serde_json::to_string(&outcome).map_err(Error::from)?);
             Ok(ExitCode::SUCCESS)

@@ -13,7 +13,7 @@ pub struct LoadArgs {
 }
 
 /// What a load does.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub enum Load {
     /// Create, update, patch, delete.
     Writes(WritesArgs),

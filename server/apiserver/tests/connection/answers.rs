@@ -122,7 +122,7 @@ fn unknown_clients_do_not_keep_an_http2_connection() {
 #[test]
 fn too_much_in_flight_is_429_but_not_for_administrators() {
     let limits = Limits { readonly: Some(1), mutating: Some(1) };
-    let setup = Setup { limits, modes: vec![Mode::AlwaysAllow], ..Setup::default() };
+    let setup = Setup { limits, flow_control: None, modes: vec![Mode::AlwaysAllow], ..Setup::default() };
     let mut rig = Rig::new(Protocol::from_alpn(Some(b"h2"), 100), setup, routes);
     rig.greet();
     rig.receive(&h2_request(1, "GET", "/wait"));

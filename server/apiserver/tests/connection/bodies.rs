@@ -4,10 +4,13 @@ use ringbolt_apiserver::{
     limits::{REQUEST_BODY, UPLOADS_HARD_BYTES, UPLOADS_SOFT_BYTES},
     response::{Outcome, Response, TEXT},
     routes::RouteTableBuilder,
-    serving::uploads::{Room, Share},
+    serving::{
+        connection::Protocol,
+        uploads::{Room, Share},
+    },
 };
 
-use crate::rig::{Rig, TOKEN, frame, h2_head, h2_request, header_block};
+use crate::rig::{Rig, Setup, TOKEN, frame, h2_head, h2_request, header_block};
 
 fn routes(routes: &mut RouteTableBuilder) {
     routes.path("/length", |request| {
@@ -116,7 +119,8 @@ fn who_may_not_send_is_told_before_sending() {
 /// Once with the head, once with the body: what is counted is counted once.
 #[test]
 fn a_body_takes_one_place_from_the_head_on() {
-    let mut rig = Rig::h1(routes);
+    let setup = Setup { flow_control: None, ..Setup::default() };
+    let mut rig = Rig::new(Protocol::from_alpn(None, 100), setup, routes);
     let counters = |rig: &Rig| {
         let counters = &rig.site.core.counters;
         (counters.mutating_inflight.get(), counters.waited_for.get())

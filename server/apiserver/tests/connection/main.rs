@@ -5,6 +5,7 @@ mod bodies;
 mod counting;
 mod impersonation;
 mod no_allocation;
+mod priority_and_fairness;
 mod rig;
 mod roles;
 mod tables;

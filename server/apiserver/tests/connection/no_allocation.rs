@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringbolt_apiserver::{endpoints, serving::connection::Protocol};
+use ringbolt_apiserver::{authorization::Mode, endpoints, serving::connection::Protocol};
 use ringbolt_controlplane::registry;
 use ringbolt_counting_allocator::allocations;
 use ringbolt_machinery::schema::Schema;
@@ -13,9 +13,13 @@ const PATH: &str = "/api/v1/namespaces/default/configmaps/settings";
 
 /// A server with everything built in, and one ConfigMap.
 fn rig(protocol: Protocol) -> Rig {
+    rig_of(protocol, Setup::default().modes)
+}
+
+fn rig_of(protocol: Protocol, modes: Vec<Mode>) -> Rig {
     let schema = Schema::builtin();
     let registry = registry::build(schema);
-    let setup = Setup { resources: registry.stored_names.clone(), ..Setup::default() };
+    let setup = Setup { resources: registry.stored_names.clone(), modes, ..Setup::default() };
     let configmaps = registry.find("", "v1", "configmaps").expect("ConfigMaps are built in").stored;
     let mut rig = Rig::new(protocol, setup, |routes| {
         for served in registry.served {
@@ -85,6 +89,18 @@ fn http1() {
 fn allowed_by_a_role() {
     let request = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer bound\r\n\r\n");
     check(&mut rig(Protocol::from_alpn(None, 100)), |bytes, _| bytes.extend_from_slice(request.as_bytes()));
+}
+
+#[test]
+fn of_a_level_with_seats() {
+    // `weak` is nobody's administrator: it is classified by all schemas, and takes a seat.
+    let mut rig = rig_of(Protocol::from_alpn(None, 100), vec![Mode::AlwaysAllow]);
+    let request = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer weak\r\n\r\n");
+    check(&mut rig, |bytes, _| bytes.extend_from_slice(request.as_bytes()));
+    let engine = rig.site.core.flow_control.get().expect("it is on");
+    let flows = engine.shared().flows();
+    let mine = flows.iter().find(|flow| flow.flow_schema == "global-default").expect("it is built in");
+    assert_eq!(mine.sum(|cells| &cells.dispatched), 400);
 }
 
 #[test]

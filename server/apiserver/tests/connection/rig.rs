@@ -1,6 +1,11 @@
 //! A server without sockets: bytes go in by hand, what it would send is kept.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -13,6 +18,7 @@ use ringbolt_apiserver::{
         chain::{ChainConfig, FrontConfig, default_build_handler_chain},
         max_in_flight::Limits,
     },
+    flowcontrol::{FlowControl, core::CoreFlowControl},
     metrics::Metrics,
     routes::{RouteTable, RouteTableBuilder},
     server::{director::Director, draining::Draining, lifecycle_signals::LifecycleSignals},
@@ -81,6 +87,7 @@ pub(crate) struct Rig {
 /// How a rig differs from the usual one.
 pub(crate) struct Setup {
     pub(crate) limits: Limits,
+    pub(crate) flow_control: Option<Arc<FlowControl>>,
     pub(crate) request_timeout: Duration,
     pub(crate) modes: Vec<Mode>,
     pub(crate) resources: Vec<String>,
@@ -93,6 +100,7 @@ impl Default for Setup {
         signals.mux_and_discovery_complete.signal();
         Setup {
             limits: Limits { readonly: Some(400), mutating: Some(200) },
+            flow_control: Some(FlowControl::new(600, 1, Instant::now())),
             request_timeout: Duration::from_secs(60),
             modes: vec![Mode::Rbac],
             resources: vec!["configmaps".to_owned()],
@@ -107,21 +115,13 @@ impl Rig {
         let options = EmbeddedOptions::new(setup.resources, None, Arc::new(NoAttributes));
         let storage: Arc<dyn Storage> =
             Embedded::open(options, Box::new(MemoryDisk::default())).expect("an empty disk opens");
-        Rig::with(protocol, storage, setup.limits, setup.request_timeout, setup.modes, setup.signals, install)
-    }
-
-    fn with(
-        protocol: Protocol,
-        storage: Arc<dyn Storage>,
-        limits: Limits,
-        request_timeout: Duration,
-        modes: Vec<Mode>,
-        signals: Arc<LifecycleSignals>,
-        install: impl FnOnce(&mut RouteTableBuilder),
-    ) -> Rig {
+        let Setup { limits, flow_control, request_timeout, modes, signals, .. } = setup;
         let wake: WakeCore = Arc::new(|| ());
         let (spawner, timers) = (Spawner::new(wake.clone()), Rc::new(Timers::new(wake)));
         let core = CoreContext::new(0, storage.clone(), Hub::new(storage), spawner, timers);
+        if let Some(shared) = &flow_control {
+            core.flow_control.get_or_init(|| CoreFlowControl::new(shared.clone(), 0));
+        }
         let mut routes = RouteTable::builder();
         install(&mut routes);
         let table = Arc::new(ArcSwap::from_pointee(routes.build().expect("no path twice")));
@@ -137,7 +137,7 @@ impl Rig {
             request_timeout,
             authenticators: Arc::new(Authenticators::new(None, Some(tokens), Anonymous::new(true))),
             max_in_flight: limits,
-            flow_control: None,
+            flow_control,
             authorizers: Arc::new(roles::authorizers(&modes)),
         };
         let director = Director { table, metrics };
