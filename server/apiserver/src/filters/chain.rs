@@ -5,26 +5,12 @@ use std::{rc::Rc, sync::Arc, time::Duration};
 use regex::Regex;
 
 use super::{
-    Handler,
-    audit_init::AuditInit,
-    authentication::Authentication,
-    authorization::Authorization,
-    cache_control::CacheControl,
-    cors::Cors,
-    goaway::ProbabilisticGoaway,
-    hsts::Hsts,
-    impersonation::Impersonation,
-    max_in_flight::Limits,
-    mux_and_discovery::MuxAndDiscoveryComplete,
-    panic_recovery::PanicRecovery,
-    priority_and_fairness::PriorityAndFairness,
-    request_body::RequestBody,
-    request_deadline::RequestDeadline,
-    request_info::WithRequestInfo,
-    retry_after::RetryAfter,
-    timeout::TimeoutForNonLongRunningRequests,
-    wait_group::WaitGroup,
-    warning::WarningRecorder,
+    Handler, audit_init::AuditInit, authentication::Authentication, authorization::Authorization,
+    cache_control::CacheControl, cors::Cors, goaway::ProbabilisticGoaway, hsts::Hsts,
+    impersonation::Impersonation, max_in_flight::Limits, mux_and_discovery::MuxAndDiscoveryComplete,
+    panic_recovery::PanicRecovery, priority_and_fairness::PriorityAndFairness, request_body::RequestBody,
+    request_deadline::RequestDeadline, request_info::WithRequestInfo, retry_after::RetryAfter,
+    timeout::TimeoutForNonLongRunningRequests, wait_group::WaitGroup, warning::WarningRecorder,
     watch_termination::WatchTerminationDuringShutdown,
 };
 use crate::{

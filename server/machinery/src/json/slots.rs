@@ -51,8 +51,8 @@ impl<'a> Slots<'a> {
         base
     }
 
-    /// The place of a field of the innermost struct.
-    fn slot(&mut self, slot: usize) -> &mut Slot<'a> {
+    /// The place of a field of the innermost struct, which is the same for as long as the struct is open.
+    pub(crate) fn place(&mut self, slot: usize) -> usize {
         let Some(open) = self.open.last_mut() else { unreachable!("fields are given to open structs") };
         // The one that was given last is mostly asked for, or one behind it.
         let last = self.slots[open.start..].last().map(|given| given.slot);
@@ -64,17 +64,27 @@ impl<'a> Slots<'a> {
             }
             _ => None,
         };
-        let at = at.unwrap_or_else(|| {
+        at.unwrap_or_else(|| {
             open.in_order &= last.is_none_or(|last| last < slot);
             self.slots.push(Slot { slot, value: None, seen: false });
             self.slots.len() - 1
-        });
-        &mut self.slots[at]
+        })
     }
 
-    /// Notes that a field was given; answers whether it was before.
-    pub(crate) fn see(&mut self, slot: usize) -> bool {
-        std::mem::replace(&mut self.slot(slot).seen, true)
+    fn slot(&mut self, slot: usize) -> &mut Slot<'a> {
+        let place = self.place(slot);
+        &mut self.slots[place]
+    }
+
+    /// Notes that the field at a place was given; answers whether it was before, and with what.
+    pub(crate) fn see(&mut self, place: usize) -> (bool, Option<Value<'a>>) {
+        let slot = &mut self.slots[place];
+        (std::mem::replace(&mut slot.seen, true), slot.value.take())
+    }
+
+    /// Gives the field at a place its value.
+    pub(crate) fn fill(&mut self, place: usize, value: Option<Value<'a>>) {
+        self.slots[place].value = value;
     }
 
     pub(crate) fn take(&mut self, slot: usize) -> Option<Value<'a>> {

@@ -285,15 +285,14 @@ impl<'a, 's> Typed<'a, 's> {
                 continue;
             };
             let field = &of.fields[index];
-            if self.slots.see(base + index)
-                && let Some(strict) = &mut self.base.strict
-            {
+            let place = self.slots.place(base + index);
+            let (given_before, previous) = self.slots.see(place);
+            if given_before && let Some(strict) = &mut self.base.strict {
                 strict.add(StrictKind::Duplicate, path.field(name));
             }
-            let previous = self.slots.take(base + index);
             let here = path.then(Step::Field(field, of.name));
             let value = self.value(field.ty, field.pointer, previous, &here)?;
-            self.slots.set(base + index, value);
+            self.slots.fill(place, value);
         }
         Ok(Value::Map(self.slots.close(self.base.arena, schema, of, base)))
     }
