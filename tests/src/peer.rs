@@ -36,7 +36,7 @@ impl Peer {
             note(&format!("left out: {name}, since RINGBOLT_PEERS names no kube-apiserver with etcd"));
             return None;
         };
-        let folder = scratch(name);
+        let folder = scratch(&name.replace(' ', "-"));
         let mut peer = Peer { folder: folder.clone(), port: free_port(), children: Vec::new() };
         let (client, members) = (free_port(), free_port());
         let mut etcd = Command::new(programs.join(ETCD));
@@ -88,6 +88,16 @@ impl Peer {
         let log = log.expect("the temporary folder can be written");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.children.push(command.spawn().unwrap_or_else(|e| panic!("{name} does not start: {e}")));
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The folder of its files, which goes with it.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A connection. Requests name who asks.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use self::{
     model::{Model, Verdict},
-    peer::Peer,
+    peer::Kubernetes,
     policy::NAMESPACES,
     questions::{Question, questions},
     users::{User, users},
@@ -198,7 +198,7 @@ fn forty_users_and_four_hundred_requests() {
     assert!((2_000..14_000).contains(&allowed), "{allowed} of 16,000 allowed");
     note(&format!("matrix: {allowed} of {} decisions allow", users.len() * questions.len()));
 
-    let Some(peer) = Peer::start() else { return };
+    let Some(peer) = Kubernetes::start() else { return };
     let theirs = run(&peer, &users, &questions);
     for ((user, ours), theirs) in users.iter().zip(&ours).zip(&theirs) {
         for ((question, ours), theirs) in questions.iter().zip(ours).zip(theirs) {
