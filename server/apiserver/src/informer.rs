@@ -126,6 +126,11 @@ impl Feed {
         }
     }
 
+    /// Whether followers have read everything and missed nothing since.
+    pub fn has_synced(&self) -> bool {
+        !lock(&self.queue).missed
+    }
+
     /// Blocks until the followers have published what came of everything up to `revision`, at most for `timeout`;
     /// answers whether they have.
     pub fn wait(&self, revision: u64, timeout: Duration) -> bool {
@@ -183,15 +188,9 @@ impl Informer {
         self.feed.clone()
     }
 
-    /// Goes on in a thread of its own until `end`.
-    ///
-    /// # Errors
-    /// The system has no thread to give.
-    pub fn start(self, end: impl Fn() -> bool + Send + 'static) -> std::io::Result<()> {
-        if self.members.is_empty() {
-            return Ok(());
-        }
-        thread::Builder::new().name("informer".to_owned()).spawn(move || self.run(end)).map(drop)
+    /// What a thread of its own does until `end`; nothing where nobody follows.
+    pub fn start(self, end: impl Fn() -> bool + Send + 'static) -> Option<impl FnOnce() + Send + 'static> {
+        (!self.members.is_empty()).then_some(move || self.run(end))
     }
 
     fn run(mut self, end: impl Fn() -> bool) {

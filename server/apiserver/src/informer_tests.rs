@@ -82,7 +82,7 @@ fn follow(storage: &Arc<dyn Storage>, panics: bool) -> (Informer, Arc<Mutex<Seen
 fn running(informer: Informer, test: impl FnOnce(&Feed)) {
     let (feed, ended) = (informer.feed(), Arc::new(AtomicBool::new(false)));
     let end = ended.clone();
-    informer.start(move || end.load(Ordering::Relaxed)).unwrap();
+    thread::spawn(informer.start(move || end.load(Ordering::Relaxed)).unwrap());
     test(&feed);
     ended.store(true, Ordering::Relaxed);
 }

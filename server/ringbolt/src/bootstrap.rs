@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -38,7 +38,7 @@ const RESYNC: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 /// Who owns the objects.
-const MANAGED: &str = "?fieldManager=kube-apiserver";
+pub const MANAGED: &str = "?fieldManager=kube-apiserver";
 /// Who owns the status of the default ServiceCIDR.
 const CIDR_CONTROLLER: &str = "kubernetes-service-cidr-controller";
 
@@ -100,10 +100,25 @@ pub fn install(
     keep(server, "priority-and-fairness-config-producer", move |context| {
         priority_and_fairness::ensure(context, flow_control)
     })?;
+    // What is left behind when the server goes, where every server counts; else the others see to it.
+    let forgotten = if settings.removes_endpoints { endpoints.clone() } else { Vec::new() };
+    let stopped = Arc::new(Mutex::new(false));
+    let stops = stopped.clone();
     keep(server, "bootstrap-controller", move |context| {
+        let stopped = stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        if *stopped {
+            return Ok(());
+        }
         service.iter().try_for_each(|object| ensure(context, object))?;
         endpoints.iter().try_for_each(|object| renew(context, object))
     })?;
+    server.add_pre_shutdown_hook(
+        "stop-kubernetes-service-controller",
+        Box::new(move |context| {
+            *stops.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            forgotten.iter().try_for_each(|object| forget(context, object))
+        }),
+    )?;
     keep(server, "start-kubernetes-service-cidr-controller", move |context| {
         ensure(context, &cidr)?;
         mark_ready(context, &cidr, &ranges)
@@ -185,6 +200,16 @@ fn renew(context: &HookContext, object: &BootstrapObject) -> Result<(), String> 
     }
 }
 
+/// Takes the addresses out of the endpoints that this server wrote.
+fn forget(context: &HookContext, object: &BootstrapObject) -> Result<(), String> {
+    let empty = if object.resource == "endpoints" { r#"{"subsets":null}"# } else { r#"{"endpoints":[]}"# };
+    let target = format!("{}{MANAGED}", object.path());
+    match patch(context, target, "application/merge-patch+json", empty.into()) {
+        Some((200..=299 | 404, _)) => Ok(()),
+        other => Err(unexpected(object, other)),
+    }
+}
+
 /// Says in the status of the ranges that they may be used, where nothing is said and they are those of this server.
 fn mark_ready(context: &HookContext, object: &BootstrapObject, ranges: &[String]) -> Result<(), String> {
     let answer = context.loopback.request("GET", object.path(), Bytes::new());
@@ -204,7 +229,7 @@ fn mark_ready(context: &HookContext, object: &BootstrapObject, ranges: &[String]
 }
 
 /// Sends a patch as the server itself.
-fn patch(
+pub fn patch(
     context: &HookContext,
     target: String,
     content_type: &'static str,

@@ -19,7 +19,7 @@ use ringbolt_controlplane::{
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
-use crate::{bootstrap, flow_control, settings::Settings, trust::Trust};
+use crate::{bootstrap, flow_control, lifecycle, settings::Settings, trust::Trust};
 
 /// Puts the main server in front of `delegate`.
 pub fn server(
@@ -50,6 +50,9 @@ pub fn server(
     let objects =
         FlowControlObjects { flow_schemas: registry.flow_schemas, priority_levels: registry.priority_levels };
     flow_control::install(&mut server, objects).map_err(|e| e.to_string())?;
+    let leases = registry
+        .find("coordination.k8s.io", "v1", "leases")
+        .map_or_else(|| unreachable!("they are built in"), |leases| leases.stored);
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals
@@ -98,6 +101,7 @@ pub fn server(
         let counts = tokens.counts.clone();
         server.metrics().register(move |out| counts.collect(out));
     }
+    lifecycle::install(&mut server, settings, leases).map_err(|e| e.to_string())?;
     bootstrap::install(&mut server, settings, trust, token_uses, repair, objects, policy)
         .map_err(|e| e.to_string())?;
     if !settings.controllers.is_empty() {

@@ -22,7 +22,7 @@ use crate::{
     disk::JournalDisk,
     flags::Flags,
     inspect::StoredInspect,
-    kubeconfig, layout, pages,
+    kubeconfig, layout, lifecycle, pages,
     pki::{self, Pair, Pki},
     service_account::Keyring,
     serving::{Handshakes, ServingCertificates},
@@ -93,12 +93,14 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     running.wait_for_hooks().map_err(|(hook, why)| format!("PostStartHook {hook:?} failed: {why}"))?;
     let _files = files.start().map_err(|e| format!("files that are read anew: {e}"))?;
     announce(&settings, &keys, begun)?;
+    lifecycle::notify("READY=1\n");
     // Of what reading the store took.
     give_back_memory();
 
     if let Some(signal) = signals.forever().next() {
         tracing::info!(signal, "shutting down");
     }
+    lifecycle::notify("STOPPING=1\n");
     // The second signal does not wait for anything.
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {

@@ -48,6 +48,10 @@ pub struct Settings {
     pub kubernetes_node_port: u16,
     /// `--endpoint-reconciler-type` other than `none`
     pub reconcile_endpoints: bool,
+    /// `--endpoint-reconciler-type=master-count`: a server that goes takes its address out of them.
+    pub removes_endpoints: bool,
+    /// `--storage-initialization-timeout`
+    pub storage_initialization_timeout: Duration,
     /// Tokens of service accounts.
     pub service_accounts: ServiceAccountSettings,
     /// Admission plugins.
@@ -150,6 +154,8 @@ impl Settings {
             node_ports: PortRange { first, last },
             kubernetes_node_port: kubernetes_node_port(flags, first..=last, &mut errors),
             reconcile_endpoints: reconcile_endpoints(flags, &mut errors),
+            removes_endpoints: flags.text("endpoint-reconciler-type") == "master-count",
+            storage_initialization_timeout: flags.duration("storage-initialization-timeout"),
             service_accounts: ServiceAccountSettings::new(flags, &external, &mut errors),
             admission: admission(flags, &mut errors),
             bench: bench(flags, &mut errors),

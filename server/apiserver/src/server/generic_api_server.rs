@@ -4,7 +4,7 @@
 use std::{
     net::SocketAddr,
     rc::Rc,
-    sync::{Arc, mpsc},
+    sync::{Arc, OnceLock, mpsc},
     time::Duration,
 };
 
@@ -32,7 +32,7 @@ use crate::{
         core::CoreFlowControl,
         estimate::{ObjectStats, ObjectStatsOf},
     },
-    informer::{Follower, Informer},
+    informer::{Feed, Follower, Informer},
     limits,
     metrics::Metrics,
     routes::{DuplicateRoute, Route, RouteTable, RouteTableBuilder},
@@ -56,6 +56,8 @@ pub struct PreparedGenericApiServer {
     config: CompletedConfig,
     table: RouteTable,
     hooks: Hooks,
+    /// What `/readyz` asks whether followers are in step.
+    feed: Arc<OnceLock<Arc<Feed>>>,
 }
 
 /// A server that serves.
@@ -124,16 +126,18 @@ impl GenericApiServer {
     pub fn prepare_run(self) -> Result<PreparedGenericApiServer, DuplicateRoute> {
         let GenericApiServer { config, delegated: Delegated { mut routes, hooks } } = self;
         let CompletedConfig { config: c, chain } = &config;
-        health::install(&mut routes, &hooks, &c.storage, chain, c.livez_grace_period);
+        let feed = Arc::default();
+        health::install(&mut routes, &hooks, &c.storage, chain, &feed, c.livez_grace_period);
         chain.metrics.install(&mut routes, c.profiling);
-        Ok(PreparedGenericApiServer { table: routes.build()?, config, hooks })
+        Ok(PreparedGenericApiServer { table: routes.build()?, config, hooks, feed })
     }
 }
 
 impl PreparedGenericApiServer {
     /// Opens the listeners, starts the cores and the post-start hooks.
     pub fn start(self) -> Result<RunningServer, StartError> {
-        let PreparedGenericApiServer { config: CompletedConfig { config, chain }, table, mut hooks } = self;
+        let PreparedGenericApiServer { config: CompletedConfig { config, chain }, table, mut hooks, feed } =
+            self;
         let mut listeners = vec![Listener {
             addr: config.secure_serving.address,
             tls: Some(config.secure_serving.tls),
@@ -145,6 +149,7 @@ impl PreparedGenericApiServer {
         let loopback = Arc::new(Loopback::default());
         // Before the first request, which must not find an empty policy.
         let informer = Informer::new(config.storage.clone(), config.followers);
+        feed.get_or_init(|| informer.feed());
         let context = HookContext {
             storage: config.storage.clone(),
             feed: informer.feed(),
@@ -180,9 +185,11 @@ impl PreparedGenericApiServer {
         let engine = Engine::start(config.engine, listeners, move |handle| shared.app(&handle))?;
         let (failed, failures) = mpsc::channel();
         let report = move |hook, why| drop(failed.send((hook, why)));
-        informer
-            .start(move || signals.in_flight_requests_drained.is_signaled())
-            .unwrap_or_else(|error| report("generic-apiserver-start-informers", error.to_string()));
+        if let Some(run) = informer.start(move || signals.in_flight_requests_drained.is_signaled()) {
+            context
+                .spawn("informer", run)
+                .unwrap_or_else(|error| report("generic-apiserver-start-informers", error));
+        }
         hooks
             .run_post_start(&context, &report)
             .unwrap_or_else(|error| report("start of post-start hooks", error.to_string()));

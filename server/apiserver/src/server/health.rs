@@ -1,6 +1,9 @@
 //! The health checks of the generic server, in the order of the real one.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use ringbolt_storage::storage::Storage;
 
@@ -8,8 +11,49 @@ use super::{hooks::Hooks, lifecycle_signals::LifecycleSignals};
 use crate::{
     filters::chain::ChainConfig,
     healthz::{Check, HealthChecks},
+    informer::Feed,
     routes::RouteTableBuilder,
 };
+
+/// The order in which kube-apiserver lists its hooks: those of its generic part, of the extensions server, of the main
+/// server, of the aggregator. Here they are added wherever what they start is put together.
+const ORDER: [&str; 35] = [
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-config-consumer",
+    "priority-and-fairness-filter",
+    "max-in-flight-filter",
+    "storage-object-count-tracker-hook",
+    "start-encryption-provider-config-automatic-reload",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "start-kube-apiserver-coordinated-leader-election-controller",
+    "peer-endpoint-reconciler-controller",
+    "mixed-version-proxy-handler",
+    "local-discovery-cache-sync",
+    "peer-discovery-workers",
+    "start-cluster-authentication-info-controller",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
+    "storage-readiness",
+    "start-legacy-token-tracking-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "apiservice-discovery-controller",
+    "kube-apiserver-autoregistration",
+    "apiservice-openapi-controller",
+    "apiservice-openapiv3-controller",
+];
 
 /// Puts `/healthz`, `/livez` and `/readyz` on the route table.
 pub fn install(
@@ -17,17 +61,22 @@ pub fn install(
     hooks: &Hooks,
     storage: &Arc<dyn Storage>,
     chain: &ChainConfig,
+    followers: &Arc<OnceLock<Arc<Feed>>>,
     livez_grace_period: Duration,
 ) {
     let signals = chain.signals.clone();
-    checks(hooks, storage, &chain.signals, livez_grace_period)
-        .install(routes, &chain.metrics, move || signals.has_been_ready.signal());
+    checks(hooks, storage, &chain.signals, followers, livez_grace_period).install(
+        routes,
+        &chain.metrics,
+        move || signals.has_been_ready.signal(),
+    );
 }
 
 fn checks(
     hooks: &Hooks,
     storage: &Arc<dyn Storage>,
     signals: &Arc<LifecycleSignals>,
+    followers: &Arc<OnceLock<Arc<Feed>>>,
     livez_grace_period: Duration,
 ) -> HealthChecks {
     let mut checks = HealthChecks::new();
@@ -41,7 +90,16 @@ fn checks(
     };
     checks.add(store("etcd"));
     checks.add_readyz(store("etcd-readiness"));
-    for (name, done) in hooks.checks() {
+    let followers = followers.clone();
+    checks.add_readyz(Check::new("informer-sync", move || match followers.get() {
+        Some(feed) if feed.has_synced() => Ok(()),
+        Some(_) => Err("followers of the store read everything anew".to_owned()),
+        None => Err("followers of the store have not started".to_owned()),
+    }));
+    let mut hooks: Vec<_> = hooks.checks().collect();
+    // Those that only this server has come last.
+    hooks.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
+    for (name, done) in hooks {
         checks.add_boot_sequence(Check::post_start_hook(name, &done), livez_grace_period);
     }
     let signals = signals.clone();
@@ -76,15 +134,22 @@ mod tests {
     #[test]
     fn names_in_order() {
         let mut hooks = Hooks::default();
-        for name in ["start-a", "rbac/b"] {
+        for name in ["start-own", "rbac/bootstrap-roles", "storage-readiness"] {
             hooks.add_post_start(name, Box::new(|_| Ok(()))).unwrap();
         }
         let options = EmbeddedOptions::new(Vec::new(), None, Arc::new(NoAttributes));
         let storage: Arc<dyn Storage> = Embedded::open(options, Box::new(MemoryDisk::default())).unwrap();
-        let checks = checks(&hooks, &storage, &Arc::default(), Duration::ZERO);
+        let checks = checks(&hooks, &storage, &Arc::default(), &Arc::default(), Duration::ZERO);
         let check =
             |endpoint: &str, expect: &[&str]| assert_eq!(checks.names(endpoint), expect, "{endpoint}");
-        let all = ["ping", "log", "etcd", "poststarthook/start-a", "poststarthook/rbac/b"];
+        let all = [
+            "ping",
+            "log",
+            "etcd",
+            "poststarthook/storage-readiness",
+            "poststarthook/rbac/bootstrap-roles",
+            "poststarthook/start-own",
+        ];
         check("healthz", &all);
         check("livez", &all);
         check(
@@ -94,8 +159,10 @@ mod tests {
                 "log",
                 "etcd",
                 "etcd-readiness",
-                "poststarthook/start-a",
-                "poststarthook/rbac/b",
+                "informer-sync",
+                "poststarthook/storage-readiness",
+                "poststarthook/rbac/bootstrap-roles",
+                "poststarthook/start-own",
                 "shutdown",
             ],
         );

@@ -62,6 +62,8 @@ impl Threads {
         let mut threads = std::mem::take(&mut *self.running());
         while !threads.is_empty() {
             threads.retain(|thread| !thread.is_finished());
+            // Some end with a later signal than the first.
+            threads.iter().for_each(|thread| thread.thread().unpark());
             if Instant::now() >= deadline {
                 let names: Vec<_> = threads.iter().filter_map(|thread| thread.thread().name()).collect();
                 tracing::warn!(threads = names.join(", "), "still at work when the server ends");

@@ -152,7 +152,7 @@ pub const FLAGS: &[Flag] = &[
     now(Section::Generic, "shutdown-delay-duration", Kind::Duration, "0s", "Time between SIGTERM and the last request taken; /readyz fails from the start of it."),
     now(Section::Generic, "shutdown-send-retry-after", Kind::Bool, "false", "Listen until the last request is answered, and send new ones elsewhere meanwhile with 429."),
     now(Section::Generic, "shutdown-watch-termination-grace-period", Kind::Duration, "0s", "Time within which watches end one after the other when the server stops; 0 ends all of them at once."),
-    later(Section::Generic, "storage-initialization-timeout", Kind::Duration, "1m0s"),
+    now(Section::Generic, "storage-initialization-timeout", Kind::Duration, "1m0s", "Time that the check poststarthook/storage-readiness waits for the store to be well."),
     now(Section::Generic, "strict-transport-security-directives", Kind::List, "", "Directives of Strict-Transport-Security: max-age=SECONDS, includeSubDomains, preload. Without any the header is not sent."),
     // Etcd
     later(Section::Etcd, "delete-collection-workers", Kind::Int, "1"),
