@@ -190,6 +190,7 @@ fn site(
         max_in_flight: Limits { readonly: Some(400), mutating: Some(200) },
         flow_control: None,
         authorizers: Arc::new(Authorizers::of_modes(&modes)),
+        impersonation_modes: Arc::default(),
     };
     let director = Director { table, metrics };
     Site {

@@ -20,6 +20,8 @@ pub const BAD_CERTIFICATE_VERDICT_SECONDS: i64 = 5;
 /// Tokens of service accounts that a core knows the signatures of: those of all pods of a large machine, and of the
 /// controllers. About 1.5 KiB each; beyond it the least used are checked again when they come back.
 pub const VERIFIED_TOKENS: usize = 2048;
+/// Users whose last mode of impersonation is known, some 20 bytes each (the size of `modeIndexCache`).
+pub const IMPERSONATION_MODES: usize = 10_000;
 /// Secrets whose tokens were used for the first time on a day and whose labels are not written yet. Each is one write;
 /// those beyond it are noted with a later use.
 pub const LEGACY_TOKEN_USES: usize = 1024;

@@ -63,6 +63,8 @@ pub struct ChainConfig {
     pub flow_control: Option<Arc<FlowControl>>,
     /// Who may.
     pub authorizers: Arc<Authorizers>,
+    /// How who became whom.
+    pub impersonation_modes: Arc<super::impersonation::last_modes::LastModes>,
 }
 
 /// `DefaultBuildHandlerChain`: every filter of the generic server, outermost first, numbered as there. What has a

@@ -190,6 +190,14 @@ fn tokens() {
     check(r#"{"token":" good"}"#, &nobody(r#""api","more""#));
     check(r#"{"token":" ","audiences":["x"]}"#, &nobody(r#""x""#));
     check(r#"{"token":"good\n"}"#, &known(r#""api","more""#));
+    let status = |sent: &str, token: &str| {
+        let body = format!(r#"{{"spec":{{"token":"{token}"}},"status":{sent}}}"#);
+        let found = answer(TOKEN, &body, &[]).unwrap();
+        found.split_once(r#""status":"#).unwrap().1.trim_end_matches('}').to_owned()
+    };
+    let sent = r#"{"authenticated":true,"user":{"username":"eve"},"error":"mine"}"#;
+    assert_eq!(status(sent, "bad"), r#"{"user":{"username":"eve"},"error":"invalid bearer token""#);
+    assert!(status(sent, "good").ends_with(r#""audiences":["api","more"],"error":"mine""#));
     let required = "token is required for TokenReview in authentication".to_owned();
     assert_eq!(answer(TOKEN, r#"{"spec":{}}"#, &[]), Err((400, required)));
 }

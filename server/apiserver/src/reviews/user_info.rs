@@ -36,18 +36,22 @@ pub(super) fn review_token<'a>(
         return Err(Status::bad_request("token is required for TokenReview in authentication"));
     }
     let asked = attributes::texts(review.path(&["spec", "audiences"]));
-    let mut status = Map::new_in(arena);
+    // What a client says of the answer stays where the answer says nothing of it.
+    let sent = review.path(&["status"]).and_then(Value::as_map).cloned();
+    let mut status = sent.unwrap_or_else(|| Map::new_in(arena));
+    let mut authenticated = false;
     match reviewers.authenticators.review(token, &asked, &reviewers.api_audiences, at) {
         Ok((user, audiences)) => {
-            status.push_unique("authenticated", Value::Bool(true));
-            status.push_unique("user", user_info(arena, &user));
-            if !audiences.is_empty() {
-                status.push_unique("audiences", texts(arena, &audiences));
-            }
+            authenticated = true;
+            status.insert("user", user_info(arena, &user));
+            status.insert("audiences", texts(arena, &audiences));
         }
         Err(error) if error.is_empty() => {}
-        Err(error) => status.push_unique("error", Value::String(arena.alloc_str(&error))),
+        Err(error) => {
+            status.insert("error", Value::String(arena.alloc_str(&error)));
+        }
     }
+    status.insert("authenticated", Value::Bool(authenticated));
     if let Some(map) = review.as_map_mut() {
         map.insert("status", Value::Map(status));
     }

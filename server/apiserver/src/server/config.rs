@@ -130,6 +130,7 @@ impl Config {
                 FlowControl::new(total, cores, Instant::now())
             }),
             authorizers: self.authorizers.clone(),
+            impersonation_modes: Arc::default(),
         };
         CompletedConfig { config: self, chain }
     }

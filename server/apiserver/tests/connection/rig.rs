@@ -139,6 +139,7 @@ impl Rig {
             max_in_flight: limits,
             flow_control,
             authorizers: Arc::new(roles::authorizers(&modes)),
+            impersonation_modes: Arc::default(),
         };
         let director = Director { table, metrics };
         let site = Rc::new(Site {

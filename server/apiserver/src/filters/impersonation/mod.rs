@@ -3,12 +3,14 @@
 //! Behind this filter nothing tells such a request from one of that user's own: the headers are gone.
 
 mod headers;
+pub mod last_modes;
 mod mode;
 
 use std::sync::Arc;
 
 use ringbolt_protocol::head::Head;
 
+use self::last_modes::LastModes;
 use super::{Filter, Handler, chain::ChainConfig};
 use crate::{
     authorization::Authorizers,
@@ -20,12 +22,16 @@ use crate::{
 /// `Impersonate-User`, `-Group`, `-Uid` and `-Extra-…`, as `WithConstrainedImpersonation` (KEP-5284) reads them.
 pub struct Impersonation {
     authorizers: Arc<Authorizers>,
+    last_modes: Arc<LastModes>,
 }
 
 impl Impersonation {
     /// The filter.
     pub fn new(config: &ChainConfig) -> Self {
-        Impersonation { authorizers: config.authorizers.clone() }
+        Impersonation {
+            authorizers: config.authorizers.clone(),
+            last_modes: config.impersonation_modes.clone(),
+        }
     }
 }
 
@@ -51,7 +57,7 @@ impl Impersonation {
             // Authentication already gave the user that was found when the head came.
             return next.serve(&behind);
         }
-        match mode::impersonated(&self.authorizers, request.user, request.info, &wanted) {
+        match mode::impersonated(&self.authorizers, request.user, request.info, &wanted, &self.last_modes) {
             Ok(user) => {
                 let user = Arc::new(user);
                 tracing::debug!(requestor = request.user.name, user = user.name, "impersonating");

@@ -4,8 +4,7 @@
 //! (`impersonate-on:MODE:VERB`), and whether it may be that one (`impersonate:MODE`). The older mode asks the second
 //! only (`impersonate`). The first mode that allows it decides, and else the first that refused is heard.
 //!
-//! kube-apiserver tries the mode that last worked for a user first, so there a node that is impersonated is in
-//! `system:nodes` or not by what was asked before. Here the order is always the same.
+//! The mode that last worked for a user is tried before the others.
 
 use std::borrow::Cow;
 
@@ -16,6 +15,7 @@ use ringbolt_machinery::{
 };
 use ringbolt_protocol::request_info::RequestInfo;
 
+use super::last_modes::LastModes;
 use crate::{
     authentication::{
         UserInfo,
@@ -112,15 +112,21 @@ pub(super) fn impersonated(
     requestor: &UserInfo,
     info: &RequestInfo<'_>,
     wanted: &UserInfo,
+    last_modes: &LastModes,
 ) -> Result<UserInfo, Status> {
     let mut refusal = None;
-    for mode in MODES {
-        if !mode.applies(requestor, wanted) {
-            continue;
-        }
+    let last = last_modes.get(&requestor.name);
+    let others = (0..MODES.len()).filter(|at| Some(*at) != last);
+    for at in last.into_iter().chain(others) {
+        let Some(&mode) = MODES.get(at).filter(|mode| mode.applies(requestor, wanted)) else { continue };
         let questions = Questions { authorizers, requestor, mode };
         match questions.on(info).and_then(|()| questions.become_user(wanted)) {
-            Ok(user) => return Ok(user),
+            Ok(user) => {
+                if last != Some(at) {
+                    last_modes.set(&requestor.name, at);
+                }
+                return Ok(user);
+            }
             Err(status) => refusal.get_or_insert(status),
         };
     }

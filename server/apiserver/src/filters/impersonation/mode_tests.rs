@@ -17,7 +17,13 @@ fn groups() {
     let check = |name: &str, groups: &[&str], expect: &[&str]| {
         let authorizers = Authorizers::of_modes(&[AuthorizationMode::Rbac]);
         let admin = user("admin", &["system:masters"]);
-        let found = impersonated(&authorizers, &admin, &info("/api/v1/pods"), &user(name, groups));
+        let found = impersonated(
+            &authorizers,
+            &admin,
+            &info("/api/v1/pods"),
+            &user(name, groups),
+            &LastModes::default(),
+        );
         assert_eq!(found.unwrap(), user(name, expect), "{name} {groups:?}");
     };
     check("jane", &[], &["system:authenticated"]);
@@ -44,7 +50,13 @@ fn groups() {
 fn refusals() {
     let check = |path: &str, wanted: UserInfo, expect: &str| {
         let authorizers = Authorizers::of_modes(&[AuthorizationMode::Node, AuthorizationMode::Rbac]);
-        let found = impersonated(&authorizers, &user("bob", &["system:authenticated"]), &info(path), &wanted);
+        let found = impersonated(
+            &authorizers,
+            &user("bob", &["system:authenticated"]),
+            &info(path),
+            &wanted,
+            &LastModes::default(),
+        );
         let status = found.expect_err(path);
         assert_eq!((status.code, status.message.as_str()), (403, expect));
     };
@@ -126,4 +138,24 @@ fn extra_of_constrained_modes() {
         Some(r#"impersonating a non-lowercase key in extra is not allowed: "acme.io/F""#),
     );
     check("acme.io/foo", "", Some("impersonating the empty string value in extra is not allowed"));
+}
+
+#[test]
+fn the_mode_that_worked_is_tried_first() {
+    let authorizers = Authorizers::of_modes(&[AuthorizationMode::Rbac]);
+    let (admin, last_modes) = (user("admin", &["system:masters"]), LastModes::default());
+    let check = |wanted: UserInfo, expect: &[&str]| {
+        let found = impersonated(&authorizers, &admin, &info("/api/v1/pods"), &wanted, &last_modes).unwrap();
+        assert_eq!(found.groups, expect, "{wanted:?}");
+    };
+    let node = || user("system:node:n", &[]);
+    check(node(), &["system:nodes", "system:authenticated"]);
+    // Only the older mode takes a node and a group; it goes on being taken as long as it allows.
+    check(user("system:node:n", &["g"]), &["g", "system:authenticated"]);
+    check(node(), &["system:authenticated"]);
+    check(user("jane", &[]), &["system:authenticated"]);
+    check(node(), &["system:authenticated"]);
+    let other = user("other", &["system:masters"]);
+    let found = impersonated(&authorizers, &other, &info("/api/v1/pods"), &node(), &last_modes).unwrap();
+    assert!(found.is_in_group("system:nodes"));
 }
