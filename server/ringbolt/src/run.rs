@@ -4,6 +4,7 @@ use std::{fs, path::Path, sync::Arc, time::Instant};
 
 use ringbolt_apiserver::{
     authentication::bootstrap_token::BootstrapTokens,
+    informer::Follower,
     server::{Config, NotFound, SecureServing},
 };
 use ringbolt_controlplane::registry::{self, Registry};
@@ -27,6 +28,7 @@ use crate::{
     service_account::Keyring,
     serving::{Handshakes, ServingCertificates},
     settings::{Serving, Settings},
+    trust::Told,
 };
 
 /// Runs the server until it is told to stop.
@@ -53,7 +55,10 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     let Opened { schema, registry, store } = opened?;
     pages::by_size_of(&store);
     authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
-    let Authorization { authorizers, followers } = authorization(&settings.modes, &registry)?;
+    let Authorization { authorizers, mut followers } = authorization(&settings.modes, &registry)?;
+    followers.extend(
+        registry.find("", "v1", "configmaps").map(|s| Box::new(Told::new(s.stored, &trust)) as Box<dyn Follower>),
+    );
     authenticators.bootstrap_tokens = settings.authentication.bootstrap_tokens.then(|| BootstrapTokens {
         secrets: registry
             .find("", "v1", "secrets")

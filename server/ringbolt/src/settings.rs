@@ -504,6 +504,25 @@ mod tests {
         check("--secure-port=0", "between 1 and 65535");
         check("--authorization-mode=RBAC,RBAC", "more than once");
         check("--authorization-mode=Nonsense", "not a valid mode");
+        check(
+            "--authorization-mode=RBAC --authorization-config=a.yaml",
+            "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined",
+        );
+        check("--authorization-config=/there/is/none", "failed to load AuthorizationConfiguration from file");
+        check("--requestheader-username-headers=a,,b", r#"empty value in "requestheader-username-headers""#);
+        check("--requestheader-allowed-names=a,", r#"empty value in "requestheader-allowed-names""#);
+        check(
+            "--requestheader-uid-headers=X-Uid",
+            "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation will not work",
+        );
+        check(
+            "--oidc-issuer-url=https://x",
+            "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set",
+        );
+        check(
+            "--authentication-config=a.yaml --oidc-client-id=x",
+            "authentication-config file and oidc-* flags are mutually exclusive",
+        );
         check("--goaway-chance=0.5", "greater than 0.02");
         check("--max-requests-inflight=-1", "negative");
         check("--tls-min-version=VersionTLS11", "VersionTLS12");

@@ -10,8 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringbolt_apiserver::authentication::{
-    current::Current, request_header::RequestHeaderConfig, x509::ClientCertificates,
+use ringbolt_apiserver::{
+    authentication::{current::Current, request_header::RequestHeaderConfig, x509::ClientCertificates},
+    informer::Follower,
+};
+use ringbolt_controlplane::bootstrap::AUTHENTICATION_TRUST;
+use ringbolt_storage::{
+    object::{Event, EventKind, ResourceId},
+    storage::Storage,
 };
 
 /// The authorities of both kinds of clients.
@@ -65,6 +71,43 @@ impl Notice {
                 return;
             }
             thread::park_timeout(left);
+        }
+    }
+}
+
+/// Gives notice when the object that tells others is taken away, or put there by somebody else.
+pub struct Told {
+    /// The resource of ConfigMaps.
+    config_maps: ResourceId,
+    changed: Arc<Notice>,
+    seen: bool,
+}
+
+impl Told {
+    /// Follows `config_maps`.
+    pub fn new(config_maps: ResourceId, trust: &Trust) -> Told {
+        Told { config_maps, changed: trust.changed.clone(), seen: false }
+    }
+}
+
+impl Follower for Told {
+    fn resources(&self) -> Vec<ResourceId> {
+        vec![self.config_maps]
+    }
+
+    fn resync(&mut self, _: &dyn Storage) {
+        self.seen = true;
+    }
+
+    fn observe(&mut self, event: &Event) {
+        let object = &event.object;
+        let is_it = object.namespace() == "kube-system" && object.name() == AUTHENTICATION_TRUST;
+        self.seen |= is_it && event.kind != EventKind::Modified;
+    }
+
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.seen) {
+            self.changed.give();
         }
     }
 }
