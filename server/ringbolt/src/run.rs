@@ -57,7 +57,9 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
     let Authorization { authorizers, mut followers } = authorization(&settings.modes, &registry)?;
     followers.extend(
-        registry.find("", "v1", "configmaps").map(|s| Box::new(Told::new(s.stored, &trust)) as Box<dyn Follower>),
+        registry
+            .find("", "v1", "configmaps")
+            .map(|s| Box::new(Told::new(s.stored, &trust)) as Box<dyn Follower>),
     );
     authenticators.bootstrap_tokens = settings.authentication.bootstrap_tokens.then(|| BootstrapTokens {
         secrets: registry

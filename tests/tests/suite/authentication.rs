@@ -53,7 +53,12 @@ impl Authority {
     }
 
     /// A certificate and its key.
-    fn issue(&self, name: &str, group: &str, change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
+    fn issue(
+        &self,
+        name: &str,
+        group: &str,
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> (String, String) {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -174,9 +179,11 @@ fn front_proxies() {
         "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
     ]);
     let server = start("front-proxies", &flags);
-    let headers = ["X-Remote-User: jane", "X-Remote-Group: devs", "X-Remote-Extra-Team%2Fa: red", "X-Remote-Uid: 7"];
+    let headers =
+        ["X-Remote-User: jane", "X-Remote-Group: devs", "X-Remote-Extra-Team%2Fa: red", "X-Remote-Uid: 7"];
     let mut proxy = proxies.connect(&server, &own, "front-proxy", "");
-    let jane = json!({"username": "jane", "groups": ["devs", "system:authenticated"], "extra": {"team/a": ["red"]}});
+    let jane =
+        json!({"username": "jane", "groups": ["devs", "system:authenticated"], "extra": {"team/a": ["red"]}});
     assert_eq!(who(&mut proxy, &headers), Ok(jane.clone()));
     // Each request on the connection is its own, and a token that comes along is not looked at.
     assert_eq!(who(&mut proxy, &["X-Remote-User: joe"]).unwrap()["username"], "joe");
@@ -359,7 +366,8 @@ fn requests_without_credentials_by_path() {
     let server = start("anonymous", &[files.flag("authentication-config", "authentication.yaml")]);
     let status =
         |path: &str, fields: &[&str]| ask(&mut Connection::plain(&server), "GET", path, fields, "").status;
-    let paths = || ["/livez", "/livez?verbose", "/readyz", "/livez/ping", "/api"].map(|path| status(path, &[]));
+    let paths =
+        || ["/livez", "/livez?verbose", "/readyz", "/livez/ping", "/api"].map(|path| status(path, &[]));
     assert_eq!(paths(), [200, 200, 401, 401, 401]);
     assert_eq!(status("/livez", &["Authorization: Bearer bad"]), 401);
     assert_eq!(status("/readyz", &["Authorization: Bearer admintoken"]), 200);
@@ -416,7 +424,8 @@ fn uses_of_tokens_in_secrets_are_noted() {
     let noted = wait_for(PATIENCE, || Some(label()).filter(|labels| !labels.is_null())).unwrap();
     let day = noted["kubernetes.io/legacy-token-last-used"].as_str().unwrap();
     assert!(day.len() == 10 && day.starts_with("20"), "{noted}");
-    let patch = json!({"metadata": {"labels": {"kubernetes.io/legacy-token-invalid-since": day}}}).to_string();
+    let patch =
+        json!({"metadata": {"labels": {"kubernetes.io/legacy-token-invalid-since": day}}}).to_string();
     let answer = Connection::plain(&server)
         .request("PATCH", &path, "application/merge-patch+json", patch.as_bytes())
         .unwrap();
