@@ -69,63 +69,6 @@ fn a_fresh_cluster() {
     assert_eq!(uids[0], uids[1], "a second start makes nothing anew");
 }
 
-/// Roles and bindings are there when the server is ready; what somebody took away is there after a start, what somebody
-/// added stays.
-#[test]
-fn roles_of_every_cluster() {
-    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-    let mut server = Server::start("roles", &["--embedded-controllers="]);
-    let count = |server: &Server, resource: &str| {
-        let (status, list) = get(server, &format!("{RBAC}/{resource}"));
-        assert_eq!(status, 200, "{list}");
-        list["items"].as_array().unwrap().len()
-    };
-    let all = |server: &Server| {
-        ["clusterroles", "clusterrolebindings", "roles", "rolebindings"]
-            .map(|resource| count(server, resource))
-    };
-    let expect = [73, 54, 7, 7];
-    assert_eq!(all(&server), expect);
-    let role = format!("{RBAC}/clusterroles/system:kube-dns");
-    let binding = format!("{RBAC}/clusterrolebindings/system:kube-dns");
-    let before = get(&server, &role).1;
-    assert_eq!(before["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
-    let merge = |path: &str, body: &Value| {
-        let body = body.to_string();
-        let kind = "application/merge-patch+json";
-        let answer = Connection::plain(&server).request("PATCH", path, kind, body.as_bytes()).unwrap();
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-    };
-    let own = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]});
-    merge(&role, &json!({"rules": [own]}));
-    let away = format!("{RBAC}/clusterrolebindings/system:monitoring");
-    merge(
-        &away,
-        &json!({"metadata": {"annotations":
-        {"rbac.authorization.kubernetes.io/autoupdate": "false"}}, "subjects": null}),
-    );
-    delete(&server, &binding);
-    let other = json!({"metadata": {"name": "system:kube-dns"}, "subjects": [],
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}});
-    let answer = Connection::plain(&server).post(&format!("{RBAC}/clusterrolebindings"), &other).unwrap();
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    delete(&server, &format!("{RBAC}/namespaces/kube-public/roles/system:controller:bootstrap-signer"));
-    server.kill();
-    server.spawn();
-    assert_eq!(all(&server), expect);
-    let rules = get(&server, &role).1["rules"].clone();
-    assert_eq!(rules[0], own);
-    assert_eq!(rules.as_array().unwrap().len(), 5, "{rules}");
-    assert_eq!(get(&server, &binding).1["roleRef"]["name"], "system:kube-dns");
-    assert_eq!(get(&server, &away).1.get("subjects"), None, "it says that it does not follow");
-    // What is as it should be is not written again.
-    let version = |server: &Server| get(server, &role).1["metadata"]["resourceVersion"].clone();
-    let versions = version(&server);
-    server.kill();
-    server.spawn();
-    assert_eq!(version(&server), versions);
-}
-
 /// What others wrote into the two ConfigMaps stays as far as it may, and is mended where it may not.
 #[test]
 fn config_maps_about_the_server() {

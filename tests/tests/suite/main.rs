@@ -13,6 +13,7 @@ mod h2spec;
 mod kubelets;
 mod matrix;
 mod objects;
+mod roles;
 mod startup;
 mod token_request;
 mod watchers;
