@@ -334,7 +334,8 @@ impl CoreFlowControl {
         let mut queues = own.queues();
         let set = made(&mut queues, queuing, now);
         let is_full = |queue: usize| level.length(queue) >= queuing.queue_length_limit;
-        let queue = set.choose(self.hash(classified, arrival.user, arrival.info), is_full);
+        let flow = self.hash(classified, arrival.user, arrival.info);
+        let queue = set.choose(flow, is_full);
         let full = is_full(queue) && level.seats.idle() == 0;
         let held = self.waiting_bytes.get() + arrival.bytes;
         if full || self.waiting.get() >= APF_WAITING || held > APF_WAITING_BYTES {
@@ -350,7 +351,7 @@ impl CoreFlowControl {
             waker: None,
             details: Some(Box::new(RequestDetails::of(arrival.user, info))),
         };
-        let key = set.enqueue(queue, estimate, parked, now);
+        let key = set.enqueue((queue, flow), estimate, parked, now);
         level.joined(queue);
         cells.observe_queue_length(level.length(queue) as usize);
         cells.waiting.add(1);
@@ -499,7 +500,8 @@ impl Seat {
         let Some(queuing) = self.classified.queuing() else { return };
         let mut queues = own.queues();
         let set = made(&mut queues, queuing, self.begun);
-        let queue = set.choose(engine.hash(&self.classified, user, info), |_| false);
+        let flow = engine.hash(&self.classified, user, info);
+        let queue = set.choose(flow, |_| false);
         let parked = Parked {
             schema: self.classified.schema,
             flow_schema: self.classified.active.names[self.classified.schema].clone(),
@@ -507,7 +509,7 @@ impl Seat {
             granted: Some(self.taken),
             ..Parked::default()
         };
-        self.key = Some(set.charge(queue, self.estimate, parked, self.begun));
+        self.key = Some(set.charge((queue, flow), self.estimate, parked, self.begun));
     }
 }
 

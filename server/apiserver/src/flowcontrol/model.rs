@@ -332,6 +332,20 @@ fn a_light_flow_waits_little_beside_a_heavy_one() {
 }
 
 #[test]
+fn a_flow_with_one_request_at_a_time_waits_for_its_turn_and_not_for_all_others() {
+    for cores in [1, 2, 4] {
+        // Two seats, and hands of six: ten requests of the heavy flow are always on the way, on all cores.
+        let mut model = Model::new(2, cores, vec![level("l", 100, 0, Some(0), queuing(128, 6, 50))]);
+        closed_loops(&mut model, &[("heavy", 20, MILLI * 10), ("light", 1, MILLI * 10)], cores, 4000);
+        let ((light, _, longest), (heavy, ..)) = (model.served("light"), model.served("heavy"));
+        println!("{cores} cores: light {light}, heavy {heavy}, the light one waited {longest:?} at most");
+        assert!(light * 5 > heavy, "{cores} cores: {light} of {heavy}");
+        assert!(longest <= MILLI * 60, "{cores} cores: {longest:?}");
+        model.drain();
+    }
+}
+
+#[test]
 fn a_core_gets_seats_from_others_that_are_busy() {
     // All of the heavy flow on one core, the light one on another.
     let mut model = Model::new(4, 2, vec![level("l", 100, 0, None, queuing(16, 1, 1000))]);
@@ -504,7 +518,12 @@ fn virtual_time_never_runs_back() {
         match (random >> 40) % 4 {
             0 => {
                 let queue = set.choose(random, |_| false);
-                set.enqueue(queue, WorkEstimate::seats(1 + (random >> 50) as u32 % 2), (), now);
+                set.enqueue(
+                    (queue, random >> 60),
+                    WorkEstimate::seats(1 + (random >> 50) as u32 % 2),
+                    (),
+                    now,
+                );
             }
             1 if set.waiting() > 0 => {
                 let dispatched = set.dispatch(now, |estimate| {

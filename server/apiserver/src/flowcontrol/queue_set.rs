@@ -53,9 +53,17 @@ struct Queue {
     next_dispatch: SeatNanos,
     executing: usize,
     seats_taken: u64,
+    /// The flow of its requests, or of the first of them where it is mixed.
+    flow: u64,
+    mixed: bool,
 }
 
 impl Queue {
+    /// Whether all that wait or run here are of a flow, and some do.
+    fn is_of(&self, flow: u64) -> bool {
+        self.is_active() && !self.mixed && self.flow == flow
+    }
+
     fn is_active(&self) -> bool {
         !self.waiting.is_empty() || self.executing > 0
     }
@@ -198,16 +206,24 @@ impl<T> QueueSet<T> {
         }
     }
 
-    /// The queue of a flow's hand with the least to do, of those that are not full if there is one.
-    pub fn choose(&mut self, hash: u64, is_full: impl Fn(usize) -> bool) -> usize {
-        let hand = Hand::deal(hash, self.desired as u32, self.hand_size);
+    /// The queue of a flow's hand for one more request: the one that the flow has for itself already, else the one with
+    /// the least to do, and one that is full only if all are.
+    ///
+    /// kube-apiserver takes the one with the least to do at once, so that a flow with much to do is in all the queues of
+    /// its hand and gets as many shares. Cores have queues of their own here, which would multiply that; a flow that
+    /// stays in one queue gets one share for as long as that is not full.
+    pub fn choose(&mut self, flow: u64, is_full: impl Fn(usize) -> bool) -> usize {
+        let hand = Hand::deal(flow, self.desired as u32, self.hand_size);
         let cards = hand.cards();
         // Begins elsewhere each time, or the first cards of overlapping hands would get more than the others.
         let offset = self.enqueued % cards.len();
         self.enqueued = self.enqueued.wrapping_add(1);
         let (first, rest) = (&cards[offset..], &cards[..offset]);
-        let by_work = |card: &&u32| (is_full(**card as usize), self.queues[**card as usize].work);
-        first.iter().chain(rest).min_by_key(by_work).map_or(0, |card| *card as usize)
+        let order = |card: &&u32| {
+            let (place, queue) = (**card as usize, &self.queues[**card as usize]);
+            (is_full(place), !queue.is_of(flow), queue.is_active(), queue.work)
+        };
+        first.iter().chain(rest).min_by_key(order).map_or(0, |card| *card as usize)
     }
 
     /// Requests that wait in a queue.
@@ -215,10 +231,16 @@ impl<T> QueueSet<T> {
         self.queues[queue].waiting.len()
     }
 
-    /// Puts a request into a queue.
-    pub fn enqueue(&mut self, queue: usize, estimate: WorkEstimate, payload: T, now: Instant) -> usize {
+    /// Puts a request of a flow into a queue.
+    pub fn enqueue(
+        &mut self,
+        (queue, flow): (usize, u64),
+        estimate: WorkEstimate,
+        payload: T,
+        now: Instant,
+    ) -> usize {
         self.sync(now);
-        let key = self.insert(queue, estimate, payload, now);
+        let key = self.insert((queue, flow), estimate, payload, now);
         let place = &mut self.queues[queue];
         if place.waiting.is_empty() {
             self.occupied.push(queue);
@@ -235,19 +257,33 @@ impl<T> QueueSet<T> {
 
     /// A request that got its seats without waiting lasts: it counts as one that was dispatched from this queue when it
     /// came.
-    pub fn charge(&mut self, queue: usize, estimate: WorkEstimate, payload: T, started: Instant) -> usize {
+    pub fn charge(
+        &mut self,
+        place: (usize, u64),
+        estimate: WorkEstimate,
+        payload: T,
+        started: Instant,
+    ) -> usize {
         self.sync(started);
-        let key = self.insert(queue, estimate, payload, started);
+        let key = self.insert(place, estimate, payload, started);
         self.start(key, estimate.max_seats(), started);
         key
     }
 
-    fn insert(&mut self, queue: usize, estimate: WorkEstimate, payload: T, arrived: Instant) -> usize {
+    fn insert(
+        &mut self,
+        (queue, flow): (usize, u64),
+        estimate: WorkEstimate,
+        payload: T,
+        arrived: Instant,
+    ) -> usize {
         let place = &mut self.queues[queue];
         if !place.is_active() {
             place.next_dispatch = self.virtual_time;
+            (place.flow, place.mixed) = (flow, false);
             self.active += 1;
         }
+        place.mixed |= place.flow != flow;
         let arrival = self.virtual_time;
         self.requests.insert(Request { payload, estimate, arrived, started: None, queue, arrival, seats: 0 })
     }
