@@ -131,6 +131,10 @@ pub struct Field {
     /// Go type as decode errors print it, pointer taken off (`v1.RestartPolicy`, `[]v1.IPFamily`), where it is not
     /// what [`Schema::go_type`] derives from `ty`; empty otherwise.
     pub go_type: &'static str,
+    /// `,"name":`, the field behind another one in JSON. Made at load.
+    pub member: &'static str,
+    /// `,"f:name":{`, the same in a `FieldsV1`. Made at load.
+    pub step: &'static str,
 }
 
 /// A struct type.

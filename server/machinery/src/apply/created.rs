@@ -111,33 +111,34 @@ impl<'v> Printer<'v> {
             }
             let unset = if zero.is_some() { Unset::of(field) } else { Unset::Absent };
             let of_metadata = root && field.name == "metadata";
-            let element = PathElement::FieldName(field.name);
-            self.node(&element, Shape::of_field(self.schema, field), unset, value, of_metadata);
+            let start = self.out.len();
+            // No comma behind the brace that opened the struct.
+            let first = self.out.last() == Some(&b'{');
+            self.out.extend_from_slice(&field.step.as_bytes()[usize::from(first)..]);
+            let counts = self.value(Shape::of_field(self.schema, field), unset, value, of_metadata);
+            self.end_step(start, counts);
         }
     }
 
-    /// Writes a step and what is below it; nothing where neither counts.
-    fn node(
-        &mut self,
-        element: &PathElement<'v>,
-        shape: Shape,
-        unset: Unset,
-        value: &'v Value<'v>,
-        metadata: bool,
-    ) {
+    /// Writes a step of a list or map and what is below it; nothing where neither counts.
+    fn node(&mut self, element: &PathElement<'v>, shape: Shape, value: &'v Value<'v>) {
         let start = self.out.len();
         if self.out.last() != Some(&b'{') {
             self.out.push(b',');
         }
         write_element(element, &mut self.scratch, &mut self.out);
         self.out.extend_from_slice(b":{");
-        let inside = self.out.len();
-        if self.value(shape, unset, value, metadata) {
+        let counts = self.value(shape, Unset::Absent, value, false);
+        self.end_step(start, counts);
+    }
+
+    /// Ends the step that was begun at `start`, or takes it back.
+    fn end_step(&mut self, start: usize, counts: bool) {
+        if counts {
             self.out.push(b'}');
         } else {
             self.out.truncate(start);
         }
-        debug_assert!(inside > start);
     }
 
     /// Writes what is below a value. Answers whether anything counts, be it the value alone.
@@ -194,7 +195,7 @@ impl<'v> Printer<'v> {
         let Some(map) = filled_map(Some(value)) else { return self.leaf(unset, value) };
         self.below(unset, |this| {
             let mut entry = |(key, value): (&'v str, &'v Value<'v>)| {
-                this.node(&PathElement::FieldName(key), shape, Unset::Absent, value, false);
+                this.node(&PathElement::FieldName(key), shape, value);
             };
             if map.is_sorted() {
                 map.iter().for_each(&mut entry);
@@ -220,8 +221,8 @@ impl<'v> Printer<'v> {
         let index = Index::new(elements.into_iter());
         for group in index.groups() {
             match group {
-                [(element, at)] => self.node(element, shape, Unset::Absent, &list[*at], false),
-                [(element, _), ..] => self.node(element, Shape::Leaf, Unset::Absent, &Value::Null, false),
+                [(element, at)] => self.node(element, shape, &list[*at]),
+                [(element, _), ..] => self.node(element, Shape::Leaf, &Value::Null),
                 [] => {}
             }
         }

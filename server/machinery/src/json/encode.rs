@@ -29,7 +29,7 @@ pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u
         if matches!(field.name, "kind" | "apiVersion") {
             return;
         }
-        write_name(&mut out, field.name, &mut first);
+        write_name(&mut out, field, &mut first);
         match field.ty {
             Type::Struct(id) if field.name == "metadata" && !field.pointer => {
                 splice = encoder.metadata(schema.get(id), value.and_then(Value::as_map), &mut out);
@@ -41,11 +41,8 @@ pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u
     (out, splice)
 }
 
-fn write_name(out: &mut Vec<u8>, name: &str, first: &mut bool) {
-    out.reserve(name.len() + 4);
-    out.extend_from_slice(if std::mem::take(first) { &b"\""[..] } else { b",\"" });
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
+fn write_name(out: &mut Vec<u8>, field: &Field, first: &mut bool) {
+    out.extend_from_slice(&field.member.as_bytes()[usize::from(std::mem::take(first))..]);
 }
 
 /// Calls `emit` for each field that is encoded, in order, with its value where one is set.
@@ -141,7 +138,7 @@ impl Encoder<'_> {
             } else {
                 last = Some(start);
             }
-            write_name(out, field.name, &mut first);
+            write_name(out, field, &mut first);
             self.field(field, value, out);
         });
         let splice = match after.or(last) {
@@ -196,7 +193,7 @@ impl Encoder<'_> {
         out.push(b'{');
         let mut first = true;
         for_each_field(self.schema, of, map, &mut |field, value| {
-            write_name(out, field.name, &mut first);
+            write_name(out, field, &mut first);
             self.field(field, value, out);
         });
         out.push(b'}');

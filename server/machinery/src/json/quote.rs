@@ -44,11 +44,16 @@ fn write_escaped(out: &mut Vec<u8>, s: &str, text: bool) {
         {
             at += block.len();
         }
-        let Some(&byte) = bytes.get(at) else { break };
-        if !ESCAPE[byte as usize] {
-            at += 1;
-            continue;
+        // Half a block once more: most strings are short.
+        if let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>())
+            && block.iter().fold(true, |all, byte| all & !may_escape(*byte))
+        {
+            at += block.len();
         }
+        // One of the next few bytes, or none at all.
+        let Some(step) = bytes[at..].iter().position(|byte| ESCAPE[*byte as usize]) else { break };
+        at += step;
+        let byte = bytes[at];
         let mut width = 1;
         if byte == 0xE2 {
             if !line_separator(bytes, at) {

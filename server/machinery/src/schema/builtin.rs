@@ -203,6 +203,8 @@ impl Reader {
             patch_merge_key: "",
             format: "",
             go_type: "",
+            member: "",
+            step: "",
         };
         while !cells.rest.is_empty() {
             let (key, value) = cells.next().split_once('=')?;
@@ -326,7 +328,22 @@ impl Reader {
         Some(())
     }
 
+    /// Makes the texts of all fields, which live as long as the process, as the Schema does.
+    fn spell(&mut self) {
+        let fields = || self.schema.structs.iter().flat_map(|s| &s.fields);
+        let mut text = String::with_capacity(fields().map(|field| 2 * field.name.len() + 11).sum());
+        for field in fields() {
+            text.extend([",\"", field.name, "\":", ",\"f:", field.name, "\":{"]);
+        }
+        let mut rest: &'static str = text.leak();
+        for field in self.schema.structs.iter_mut().flat_map(|s| &mut s.fields) {
+            (field.member, rest) = rest.split_at(field.name.len() + 4);
+            (field.step, rest) = rest.split_at(field.name.len() + 7);
+        }
+    }
+
     fn finish(mut self) -> Schema {
+        self.spell();
         for s in &mut self.schema.structs {
             let fields = &s.fields;
             s.names = fields.iter().map(|field| field.name).collect();
