@@ -2,6 +2,7 @@
 
 mod authorization;
 mod codecs;
+mod node_authorization;
 mod protocol;
 mod reads;
 mod storage;
@@ -142,6 +143,36 @@ pub const ALL: &[Scenario] = &[
         "one of 10,000 bindings changed and published",
         100,
         authorization::change_of_a_binding,
+    ),
+    scenario(
+        "node_config_map",
+        "a kubelet's GET of a config map that pods on 1,000 nodes have",
+        400,
+        node_authorization::config_map,
+    ),
+    scenario(
+        "node_pod",
+        "a kubelet's GET of one of its pods, of 30,000 on 1,000 nodes",
+        400,
+        node_authorization::pod,
+    ),
+    scenario(
+        "node_unrelated",
+        "a kubelet's GET of a pod on another node, refused",
+        400,
+        node_authorization::unrelated,
+    ),
+    scenario(
+        "node_status_written",
+        "a running pod's status written, as the keeper of the nodes' graph sees it",
+        400,
+        node_authorization::status_written,
+    ),
+    scenario(
+        "node_pod_bound",
+        "a pod bound and another gone, as the nodes' graph is kept and published",
+        100,
+        node_authorization::bound_and_gone,
     ),
     scenario(
         "label_selector",
