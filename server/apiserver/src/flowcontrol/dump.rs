@@ -68,7 +68,7 @@ impl FlowControl {
             .levels
             .iter()
             .map(|level| (level, false))
-            .chain(active.quiescing.iter().map(|level| (level, true)))
+            .chain(active.in_use_still().map(|level| (level, true)))
             .map(|(level, quiescing)| dump(level, quiescing, &flows))
             .collect();
         levels.sort_by(|a, b| a.name.cmp(&b.name));

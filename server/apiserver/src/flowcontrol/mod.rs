@@ -89,6 +89,14 @@ pub struct Active {
     pub quiescing: Vec<Arc<Level>>,
 }
 
+impl Active {
+    /// Levels that no configuration has any more and that are still in use. The list itself is made anew with the next
+    /// configuration only.
+    pub fn in_use_still(&self) -> impl Iterator<Item = &Arc<Level>> {
+        self.quiescing.iter().filter(|level| !level.is_idle())
+    }
+}
+
 #[derive(Default)]
 struct Kept {
     /// All that was ever counted, by schema and level.

@@ -138,7 +138,7 @@ pub(super) fn collect(flow_control: &FlowControl, out: &mut Exposition) {
         collect_flow(&flow, out);
     }
     let active = flow_control.active();
-    for level in active.levels.iter().chain(&active.quiescing) {
+    for level in active.levels.iter().chain(active.in_use_still()) {
         collect_level(level, out);
     }
     out.sample(&FAIR_FRACTION, &[], flow_control.fair_fraction());
