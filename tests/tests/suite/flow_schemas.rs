@@ -95,10 +95,7 @@ fn objects_are_made_and_restored() {
             object["metadata"]["managedFields"].as_array().unwrap().iter().map(|m| &m["manager"]).collect();
         assert_eq!(
             managers,
-            [
-                "api-priority-and-fairness-config-consumer-v1",
-                "api-priority-and-fairness-config-producer-v1"
-            ]
+            ["api-priority-and-fairness-config-consumer-v1", "api-priority-and-fairness-config-producer-v1"]
         );
     }
     // Somebody takes one over, changes another, takes away a third, and leaves one that says it is the server's.
@@ -130,7 +127,7 @@ fn changes_are_in_force_at_once() {
     let seen = |user: &str| {
         let answer = get_as(&server, user, PATH);
         ["flowschema", "prioritylevel"]
-            .map(|what| answer.header(&format!("X-Kubernetes-PF-{what}-UID")).unwrap_or_default().to_owned())
+            .map(|what| answer.header(&format!("x-kubernetes-pf-{what}-uid")).unwrap_or_default().to_owned())
     };
     let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap().to_owned();
     let of = |path: &str| uid(&get(&server, path).1);
@@ -150,7 +147,11 @@ fn changes_are_in_force_at_once() {
     assert_eq!(object["status"]["conditions"][0]["reason"], "Found");
     comes(&[mine.clone(), own]);
     assert_eq!(seen("joe"), default, "others are not meant");
-    merge(&server, &format!("{SCHEMAS}/mine"), &json!({"spec": {"priorityLevelConfiguration": {"name": "system"}}}));
+    merge(
+        &server,
+        &format!("{SCHEMAS}/mine"),
+        &json!({"spec": {"priorityLevelConfiguration": {"name": "system"}}}),
+    );
     comes(&[mine, of(&format!("{LEVELS}/system"))]);
     delete(&server, &format!("{SCHEMAS}/mine"));
     comes(&default);
@@ -163,7 +164,11 @@ fn dumps_are_for_who_may_see_them() {
         let answer = Connection::plain(&server).get(&format!("{DUMPS}/{dump}")).unwrap();
         assert_eq!(answer.status, 200, "{dump}: {}", answer.text());
         assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
-        answer.text().lines().map(|line| line.split(',').map(|cell| cell.trim().to_owned()).collect()).collect()
+        answer
+            .text()
+            .lines()
+            .map(|line| line.split(',').map(|cell| cell.trim().to_owned()).collect())
+            .collect()
     };
     let levels = lines("dump_priority_levels");
     assert_eq!(levels[0].len(), 10);
@@ -189,7 +194,7 @@ fn without_priority_and_fairness_requests_are_only_counted() {
     let checks = answer.text();
     assert!(checks.contains("poststarthook/max-in-flight-filter ok"), "{checks}");
     assert!(!checks.contains("poststarthook/priority-and-fairness-filter"), "{checks}");
-    assert_eq!(answer.header("X-Kubernetes-PF-FlowSchema-UID"), None);
+    assert_eq!(answer.header("x-kubernetes-pf-flowschema-uid"), None);
     // The objects are there for servers that use them; nobody says whether their levels are.
     let (status, exempt) = get(&server, &format!("{SCHEMAS}/exempt"));
     assert_eq!((status, &exempt["status"]), (200, &json!({})));
