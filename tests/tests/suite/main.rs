@@ -15,6 +15,8 @@ mod kubelets;
 mod matrix;
 mod objects;
 mod roles;
+mod serving_certificates;
+mod shutdown;
 mod startup;
 mod token_request;
 mod watchers;
