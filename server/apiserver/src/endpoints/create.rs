@@ -119,16 +119,17 @@ impl Create {
                 }
                 prepared => prepared?,
             };
-            if self.dry_run {
+            let taken = if self.dry_run {
                 let taken = Key::new(&self.namespace, &prepared.name)
                     .and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
                 if taken.is_none() {
                     return Ok(update::dry_run_json(&prepared.write, None, &prepared.version));
                 }
+                taken
             } else {
                 match self.core.storage.submit(prepared.write.with(prepared.charges)).await {
                     Ok(object) => return Ok(object.json.clone()),
-                    Err(WriteError::Precondition(_)) => {}
+                    Err(WriteError::Precondition(taken)) => taken,
                     Err(error @ WriteError::Overtaken) => {
                         last_race = Some(write::status(&self.store, &self.namespace, &prepared.name, error));
                         races += 1;
@@ -143,11 +144,16 @@ impl Create {
                         return Err(write::status(&self.store, &self.namespace, &prepared.name, error));
                     }
                 }
-            }
+            };
             names += 1;
             last = prepared.name;
             if !prepared.generated {
-                return Err(Status::already_exists(self.store.status_group(), self.store.resource(), &last));
+                let (group, resource) = (self.store.status_group(), self.store.resource());
+                let mut status = Status::already_exists(group, resource, &last);
+                if taken.is_some_and(|taken| taken.attributes.terminating) {
+                    status.message.insert_str(0, "object is being deleted: ");
+                }
+                return Err(status);
             }
         }
         Err(last_race.unwrap_or_else(|| {

@@ -155,6 +155,10 @@ struct Rescale<C> {
 }
 
 impl<C: Change> Change for Rescale<C> {
+    fn subresource(&self) -> Option<&'static str> {
+        Some("scale")
+    }
+
     fn object<'a>(
         &self,
         arena: &'a Bump,

@@ -55,6 +55,10 @@ pub(crate) trait Change {
     fn check(&self, _: &Bump) -> Result<(), Status> {
         Ok(())
     }
+    /// The subresource that the request is about, where it is none that has a part of the object to itself.
+    fn subresource(&self) -> Option<&'static str> {
+        None
+    }
     /// Whether a conflict is tried again with the newest object.
     fn retries(&self) -> bool;
     /// Whether a uid in the new object is a precondition; a patch that changes it is an invalid change instead.
@@ -276,7 +280,7 @@ impl<C: Change> Update<C> {
         let attributes = Attributes {
             operation: Operation::Update,
             served: &store.served,
-            subresource: admission::subresource(self.part),
+            subresource: self.change.subresource().unwrap_or_else(|| admission::subresource(self.part)),
             namespace: &self.namespace,
             name: &self.name,
             user: &self.user,

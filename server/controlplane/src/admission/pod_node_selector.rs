@@ -15,7 +15,7 @@ use super::{
     configuration::load,
     objects::{Objects, scalar},
 };
-use crate::tree::{Members, root};
+use crate::tree::root;
 
 /// The annotation of namespaces.
 const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
@@ -60,7 +60,7 @@ pub(super) fn admit<'a>(
     }
     let text = selector_text(configuration, objects, attributes)?;
     let selector = read(&text).map_err(Status::unknown_error)?;
-    no_conflict(pod, &selector)?;
+    no_conflict(attributes, pod, &selector)?;
     if !selector.is_empty() {
         let own = root(arena, pod).map_mut("spec").map_mut("nodeSelector");
         for (name, value) in selector {
@@ -79,12 +79,12 @@ pub(super) fn validate(
 ) -> Result<(), Status> {
     let Some(pod) = pod.filter(|_| concerns(attributes)) else { return Ok(()) };
     let text = selector_text(configuration, objects, attributes)?;
-    no_conflict(pod, &read(&text).map_err(Status::unknown_error)?)?;
+    no_conflict(attributes, pod, &read(&text).map_err(Status::unknown_error)?)?;
     let allowed = read(configuration.get(attributes.namespace)).map_err(Status::unknown_error)?;
     if allowed.is_empty() || own(pod).all(|(name, value)| allowed.get(name) == Some(&value)) {
         return Ok(());
     }
-    Err(refused(pod, "pod node label selector labels conflict with its namespace whitelist"))
+    Err(refused(attributes, pod, "pod node label selector labels conflict with its namespace whitelist"))
 }
 
 fn concerns(attributes: &Attributes<'_>) -> bool {
@@ -109,18 +109,18 @@ fn own<'v, 'a>(pod: &'v Value<'a>) -> impl Iterator<Item = (&'a str, &'a str)> +
     selector.into_iter().flat_map(Map::iter).map(|(name, value)| (name, value.as_str().unwrap_or("")))
 }
 
-fn no_conflict(pod: &Value<'_>, selector: &Labels<'_>) -> Result<(), Status> {
+fn no_conflict(attributes: &Attributes<'_>, pod: &Value<'_>, selector: &Labels<'_>) -> Result<(), Status> {
     let differs = |(name, value): (&str, &str)| selector.get(name).is_some_and(|other| *other != value);
     if own(pod).any(differs) {
-        return Err(refused(pod, "pod node label selector conflicts with its namespace node label selector"));
+        return Err(refused(attributes, pod, "pod node label selector conflicts with its namespace node label selector"));
     }
     Ok(())
 }
 
-/// The refusal names what the pod is called so far: nothing, where that is still to be generated.
-fn refused(pod: &Value<'_>, why: &str) -> Status {
-    let name = pod.path(&["metadata"]).and_then(Value::as_map).map_or("", |metadata| metadata.text("name"));
-    Status::forbidden("", "pods", name, why)
+/// The refusal names what the pod is called so far: nothing, where its name is to be generated when all is filled in.
+fn refused(attributes: &Attributes<'_>, pod: &Value<'_>, why: &str) -> Status {
+    let name = pod.str_at(&["metadata", "name"]).filter(|name| *name == attributes.name);
+    Status::forbidden("", "pods", name.unwrap_or(""), why)
 }
 
 /// The labels of a selector of equalities (`labels.ConvertSelectorToLabelsMap`).
