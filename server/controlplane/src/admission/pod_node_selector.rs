@@ -112,7 +112,11 @@ fn own<'v, 'a>(pod: &'v Value<'a>) -> impl Iterator<Item = (&'a str, &'a str)> +
 fn no_conflict(attributes: &Attributes<'_>, pod: &Value<'_>, selector: &Labels<'_>) -> Result<(), Status> {
     let differs = |(name, value): (&str, &str)| selector.get(name).is_some_and(|other| *other != value);
     if own(pod).any(differs) {
-        return Err(refused(attributes, pod, "pod node label selector conflicts with its namespace node label selector"));
+        return Err(refused(
+            attributes,
+            pod,
+            "pod node label selector conflicts with its namespace node label selector",
+        ));
     }
     Ok(())
 }

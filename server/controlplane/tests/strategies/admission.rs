@@ -39,7 +39,9 @@ pub(crate) struct Rig {
 
 /// With the plugins that are on by default, but for the one that wants an account for each pod.
 fn rig() -> Rig {
-    rig_without(&["ServiceAccount"])
+    let rig = rig_without(&["ServiceAccount"]);
+    rig.store("/v1/namespaces", "", r#"{"metadata":{"name":"ns"}}"#);
+    rig
 }
 
 /// With the plugins that are on by default, but for these.
@@ -76,6 +78,10 @@ impl Rig {
         let name = object.value.str_at(&["metadata", "name"]).unwrap();
         let key = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
         let (json, splice) = json::encode_stored(self.schema, served.stored_type, &object.value);
+        let labels = object.value.path(&["metadata", "labels"]).and_then(|labels| labels.as_map());
+        let labels = labels.into_iter().flat_map(|labels| labels.iter());
+        let labels = labels.map(|(key, value)| format!("{key}\0{}\0", value.as_str().unwrap_or("")));
+        let labels = labels.collect::<String>().into_boxed_str();
         let write = Write {
             resource: served.stored,
             key: key.into_boxed_str(),
@@ -84,7 +90,7 @@ impl Rig {
             needs_namespace: false,
             action: Action::Put {
                 object: EncodedObject { json: Bytes::from(json), splice },
-                attributes: Stored::default(),
+                attributes: Stored { labels, ..Stored::default() },
                 ttl: None,
             },
         };

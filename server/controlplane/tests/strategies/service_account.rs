@@ -16,6 +16,7 @@ const CONTAINERS: &str = r#""containers":[{"name":"c"}]"#;
 
 fn rig() -> Rig {
     let rig = rig_without(&[]);
+    rig.store("/v1/namespaces", "", r#"{"metadata":{"name":"ns"}}"#);
     for account in ACCOUNTS {
         rig.store("/v1/serviceaccounts", "ns", account);
     }
