@@ -14,6 +14,7 @@ mod h2spec;
 mod kubelets;
 mod matrix;
 mod objects;
+mod overload;
 mod roles;
 mod serving_certificates;
 mod shutdown;
