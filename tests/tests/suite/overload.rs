@@ -81,8 +81,12 @@ fn patches(server: &Server, tenant: &str, stop: &AtomicBool) -> Answers {
 fn counted(server: &Server, family: &str) -> u64 {
     let answer = Connection::plain(server).get("/metrics").unwrap();
     let mine = |line: &&str| line.starts_with(family) && line.contains("flow_schema=\"global-default\"");
-    answer.text().lines().filter(mine).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>()
-        as u64
+    answer
+        .text()
+        .lines()
+        .filter(mine)
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum::<f64>() as u64
 }
 
 fn make(server: &Server, path: &str, body: &Value) {
@@ -121,8 +125,7 @@ fn a_tenant_that_asks_for_much_leaves_another_its_share() {
     });
     let stop = AtomicBool::new(false);
     let (mut light, mut heavy) = thread::scope(|scope| {
-        let heavy: Vec<_> =
-            (0..HEAVY).map(|_| scope.spawn(|| patches(&server, "heavy", &stop))).collect();
+        let heavy: Vec<_> = (0..HEAVY).map(|_| scope.spawn(|| patches(&server, "heavy", &stop))).collect();
         let light = scope.spawn(|| patches(&server, "light", &stop));
         thread::sleep(Duration::from_secs(4));
         stop.store(true, Ordering::Relaxed);

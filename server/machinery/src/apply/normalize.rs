@@ -4,7 +4,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use crate::{
     json::zero,
-    schema::{Composite, Field, Schema, Struct, StructId, Type},
+    schema::{Composite, Field, Positions, Schema, Struct, StructId, Type},
     value::{Map, Value},
 };
 
@@ -47,7 +47,11 @@ fn holds_structs(schema: &Schema, ty: Type) -> bool {
 
 fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>) {
     let of = schema.get(id);
-    if !fits(schema, of, map) {
+    let positions = Positions::of(of, map);
+    let fits = positions.as_ref().is_some_and(|positions| fits(schema, of, map, positions));
+    let positions = if fits {
+        positions
+    } else {
         let mut old = std::mem::replace(map, Map::new_in(arena));
         let mut entries = ArenaVec::with_capacity_in(old.len() + 2, arena);
         for field in &of.fields {
@@ -61,26 +65,32 @@ fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>
             entries.extend(value.map(|value| (field.name, value)));
         }
         *map = Map::from_entries(entries);
-    }
+        Positions::of(of, map)
+    };
     // Every entry is a field now, in order.
-    let mut next = 0;
-    for (name, slot) in map.iter_mut() {
-        if let Value::Map(_) | Value::List(_) = slot
-            && let Some(index) = of.index_from(name, next)
-        {
-            next = index + 1;
-            value(arena, schema, of.fields[index].ty, slot);
+    match positions {
+        Some(positions) => {
+            for (index, (_, slot)) in positions.iter().zip(map.iter_mut()) {
+                if let Value::Map(_) | Value::List(_) = slot {
+                    value(arena, schema, of.fields[index].ty, slot);
+                }
+            }
+        }
+        // More of them than are looked at this way.
+        None => {
+            for (name, slot) in map.iter_mut() {
+                if let Some((_, field)) = of.field(name) {
+                    value(arena, schema, field.ty, slot);
+                }
+            }
         }
     }
 }
 
-/// Whether nothing is to be done, as mostly: the entries are in order, and none is missing or too much.
-fn fits(schema: &Schema, of: &Struct, map: &Map<'_>) -> bool {
+/// Whether nothing is to be done to entries in order, as mostly: none is missing or too much.
+fn fits(schema: &Schema, of: &Struct, map: &Map<'_>, positions: &Positions) -> bool {
     let mut always = of.always.iter().map(|index| usize::from(*index)).peekable();
-    let mut next = 0;
-    for (key, value) in map.iter() {
-        let Some(index) = of.index_from(key, next) else { return false };
-        next = index + 1;
+    for (index, (_, value)) in positions.iter().zip(map.iter()) {
         if always.peek().is_some_and(|always| *always < index) || left_out(schema, &of.fields[index], value) {
             return false;
         }
