@@ -20,6 +20,7 @@ use ringbolt_storage::{
 };
 
 use super::{
+    builtin,
     config::{Config, FlowSchema, PriorityLevel},
     objects::{self, Dangling, FLOW_SCHEMAS},
 };
@@ -55,6 +56,8 @@ pub struct ConfigConsumer {
     read_at: u64,
     schemas: HashMap<Box<str>, Seen>,
     levels: HashMap<Box<str>, PriorityLevel>,
+    /// Mandatory levels whose objects were taken away: requests that need them go on as before.
+    retained: HashMap<Box<str>, PriorityLevel>,
     /// What matters of an object is not what it was when the configuration was published.
     changed: bool,
     status: Arc<Untrue>,
@@ -104,8 +107,17 @@ impl ConfigConsumer {
     ) -> (Self, StatusWriter) {
         let status = Arc::new(Untrue::default());
         let writer = StatusWriter { stored, status: status.clone(), updates: Updates::default() };
-        let (publish, (schemas, levels)) = (Box::new(publish), Default::default());
-        (ConfigConsumer { publish, stored, read_at: 0, schemas, levels, changed: true, status }, writer)
+        let consumer = ConfigConsumer {
+            publish: Box::new(publish),
+            stored,
+            read_at: 0,
+            schemas: HashMap::new(),
+            levels: HashMap::new(),
+            retained: HashMap::new(),
+            changed: true,
+            status,
+        };
+        (consumer, writer)
     }
 
     fn see(&mut self, object: &Object) {
@@ -118,6 +130,7 @@ impl ConfigConsumer {
             self.schemas.insert(object.name().into(), seen);
         } else if let Some(level) = objects::priority_level(&tree).filter(PriorityLevel::is_sound) {
             self.changed |= self.levels.get(object.name()) != Some(&level);
+            self.retained.remove(object.name());
             self.levels.insert(object.name().into(), level);
         } else {
             tracing::warn!(level = object.name(), "a priority level that does not work is left out");
@@ -126,10 +139,15 @@ impl ConfigConsumer {
     }
 
     fn forget(&mut self, object: &Object) {
-        self.changed |= match object.resource == self.stored.flow_schemas {
-            true => self.schemas.remove(object.name()).is_some(),
-            false => self.levels.remove(object.name()).is_some(),
-        };
+        let name = object.name();
+        if object.resource == self.stored.flow_schemas {
+            self.changed |= self.schemas.remove(name).is_some();
+        } else if let Some(level) = self.levels.remove(name) {
+            self.changed = true;
+            if [builtin::EXEMPT, builtin::CATCH_ALL].contains(&name) {
+                self.retained.insert(name.into(), level);
+            }
+        }
     }
 
     fn untrue(&self) -> BTreeSet<Box<str>> {
@@ -170,8 +188,11 @@ impl Follower for ConfigConsumer {
 
     fn settle(&mut self) {
         if std::mem::take(&mut self.changed) {
-            let schemas = self.schemas.values().map(|seen| seen.schema.clone()).collect();
-            (self.publish)(Config::new(schemas, self.levels.values().cloned().collect()));
+            // A level that is only supplied is there for what is supplied with it.
+            let schemas = self.schemas.values().map(|seen| &seen.schema);
+            let schemas = schemas.filter(|schema| self.levels.contains_key(&*schema.priority_level));
+            let levels = self.levels.values().chain(self.retained.values());
+            (self.publish)(Config::new(schemas.cloned().collect(), levels.cloned().collect()));
         }
         self.status.set(self.untrue());
     }

@@ -140,6 +140,30 @@ fn mandatory_levels_that_are_no_objects_leave_schemas_dangling() {
 }
 
 #[test]
+fn mandatory_levels_stay_when_their_objects_go() {
+    let mut rig = Rig::new();
+    rig.consumer.resync(&*rig.storage);
+    rig.level(builtin::CATCH_ALL, 5);
+    rig.schema(builtin::CATCH_ALL, builtin::CATCH_ALL, &condition(builtin::CATCH_ALL, true));
+    rig.schema("f", builtin::CATCH_ALL, &condition(builtin::CATCH_ALL, true));
+    rig.tell();
+    assert_eq!(rig.outcome(), (Some("exempt catch-all f".to_owned()), String::new()));
+    let level = rig.consumer.levels[builtin::CATCH_ALL].clone();
+    rig.write(STORED.priority_levels, builtin::CATCH_ALL, Action::Delete { last: None });
+    rig.tell();
+    let config = rig.published.try_iter().last().unwrap();
+    assert!(config.priority_levels().contains(&level));
+    // The schema that is supplied, not the one that refers to nothing.
+    let names: Vec<_> = config.flow_schemas().iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["exempt", "catch-all"]);
+    assert_eq!(config.flow_schemas()[1], builtin::mandatory_schemas()[1]);
+    assert_eq!(rig.consumer.untrue().len(), 2);
+    rig.level(builtin::CATCH_ALL, 5);
+    rig.tell();
+    assert!(rig.consumer.retained.is_empty());
+}
+
+#[test]
 fn events_that_were_read_already_change_nothing() {
     let mut rig = Rig::new();
     rig.level("mine", 5);

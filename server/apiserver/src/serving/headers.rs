@@ -94,14 +94,9 @@ pub fn send(
     }
     let classified = state.classified.borrow();
     if let Some(classified) = &*classified {
-        // What is no object yet has none.
-        let uids = [
-            (FLOW_SCHEMA_UID, classified.flow_schema_uid()),
-            (PRIORITY_LEVEL_UID, classified.priority_level_uid()),
-        ];
-        for (name, uid) in uids.into_iter().filter(|(_, uid)| !uid.is_empty()) {
-            headers.push(name, uid.as_bytes());
-        }
+        // What is supplied and is no object has an empty one.
+        headers.push(FLOW_SCHEMA_UID, classified.flow_schema_uid().as_bytes());
+        headers.push(PRIORITY_LEVEL_UID, classified.priority_level_uid().as_bytes());
     }
     if response.close || state.close.get() {
         responder.close_after(stream);
