@@ -84,6 +84,8 @@ struct Queue {
     events: VecDeque<Arc<Event>>,
     /// Everything up to here was looked at.
     seen: u64,
+    /// What came of everything up to here is published.
+    told: u64,
     /// Events were dropped.
     missed: bool,
     /// Events were taken out and are being told.
@@ -97,7 +99,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl CommitListener for Feed {
     fn committed(&self, revision: u64) {
         let mut queue = lock(&self.queue);
-        let Queue { cursor, events, seen, missed, .. } = &mut *queue;
+        let Queue { cursor, events, seen, told, missed, busy } = &mut *queue;
         let (before, was_missed) = (events.len(), *missed);
         while let Some(event) = cursor.as_mut().and_then(|cursor| cursor.next(revision)) {
             if !self.wants.has(event.object.resource) || *missed {
@@ -111,6 +113,9 @@ impl CommitListener for Feed {
             }
         }
         *seen = revision;
+        if events.is_empty() && !*missed && !*busy {
+            *told = revision;
+        }
         let news = events.len() > before || *missed != was_missed;
         drop(queue);
         if news && self.sleeps.swap(false, Ordering::AcqRel) {
@@ -131,16 +136,20 @@ impl Feed {
         !lock(&self.queue).missed
     }
 
+    /// What came of everything up to `revision` is published.
+    fn finished(&self, revision: u64) {
+        let mut queue = lock(&self.queue);
+        queue.busy = false;
+        queue.told = if queue.events.is_empty() && !queue.missed { queue.seen } else { revision };
+    }
+
     /// Blocks until the followers have published what came of everything up to `revision`, at most for `timeout`;
-    /// answers whether they have.
+    /// answers whether they have. What comes after it does not hold that up.
     pub fn wait(&self, revision: u64, timeout: Duration) -> bool {
         let until = Instant::now() + timeout;
         loop {
-            {
-                let queue = lock(&self.queue);
-                if queue.seen >= revision && queue.events.is_empty() && !queue.missed && !queue.busy {
-                    return true;
-                }
+            if lock(&self.queue).told >= revision {
+                return true;
             }
             if Instant::now() >= until {
                 return false;
@@ -168,7 +177,7 @@ impl Informer {
         let seen = storage.revision();
         let cursor = storage.events_after(seen).ok();
         let missed = cursor.is_none();
-        let queue = Queue { cursor, events: VecDeque::new(), seen, missed, busy: false };
+        let queue = Queue { cursor, events: VecDeque::new(), seen, told: 0, missed, busy: true };
         let feed = Arc::new(Feed {
             wants: all,
             queue: Mutex::new(queue),
@@ -179,7 +188,9 @@ impl Informer {
         // Nobody was told of what came in between.
         feed.committed(storage.revision());
         let mut informer = Informer { storage, members, feed };
+        let seen = lock(&informer.feed.queue).seen;
         informer.resync();
+        informer.feed.finished(seen);
         informer
     }
 
@@ -224,9 +235,9 @@ impl Informer {
 
     /// Tells what has come; answers whether there was anything.
     fn turn(&mut self) -> bool {
-        let events = {
+        let (events, seen) = {
             let mut queue = lock(&self.feed.queue);
-            if mem::take(&mut queue.missed) {
+            let events = if mem::take(&mut queue.missed) {
                 if queue.cursor.is_none() {
                     queue.cursor = self.storage.events_after(queue.seen).ok();
                     queue.missed = queue.cursor.is_none();
@@ -238,13 +249,14 @@ impl Informer {
             } else {
                 queue.busy = true;
                 Some(mem::take(&mut queue.events))
-            }
+            };
+            (events, queue.seen)
         };
         match events {
             None => self.resync(),
             Some(events) => self.tell(&events),
         }
-        lock(&self.feed.queue).busy = false;
+        self.feed.finished(seen);
         true
     }
 

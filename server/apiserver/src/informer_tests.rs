@@ -116,6 +116,21 @@ fn what_nobody_follows_settles_nothing() {
 }
 
 #[test]
+fn what_comes_later_holds_nobody_up() {
+    let storage = empty_store();
+    let (mut informer, seen) = follow(&storage, false);
+    let feed = informer.feed();
+    let first = put(&*storage, FOLLOWED, "first");
+    heard(&feed, first);
+    assert!(informer.turn());
+    let second = put(&*storage, FOLLOWED, "second");
+    heard(&feed, second);
+    assert_eq!(lock(&seen).names, ["first"]);
+    assert!(feed.wait(first, Duration::ZERO));
+    assert!(!feed.wait(second, Duration::ZERO));
+}
+
+#[test]
 fn nothing_is_published_without_a_thread() {
     let storage = empty_store();
     let (informer, _) = follow(&storage, false);
