@@ -3,10 +3,13 @@
 use std::{alloc::System, sync::Arc, time::Duration};
 
 use ringbolt_apiserver::{
+    authentication::UserInfo,
     authentication::service_account::{
         BoundKinds, Claims, Issuer, Lookup, Reference, ServiceAccountTokens, VerifiedTokens,
         keys::{PublicKey, SigningKey},
     },
+    authorization::{Authorizer as _, Decision, node},
+    informer::Follower as _,
     metrics::{Authentication, Metrics, RequestLabels, Sent},
     request::Request,
     response::{Outcome, Response},
@@ -22,7 +25,7 @@ use ringbolt_storage::{
     api::{Action, Precondition, Write},
     embedded::{Embedded, EmbeddedOptions},
     memory_disk::MemoryDisk,
-    object::{Attributes, EncodedObject, Inspect, ResourceId},
+    object::{Attributes, EncodedObject, Event, EventKind, Inspect, Object, ResourceId},
     storage::Storage as _,
 };
 
@@ -149,4 +152,51 @@ fn a_known_token_allocates_nothing() {
     assert_eq!(user.name, "system:serviceaccount:ns:robot");
     let count = allocations(|| assert!(matches!(tokens.user(&token, &at), Ok(Some(_)))));
     assert_eq!(count, 0);
+}
+
+#[test]
+fn a_decision_about_a_kubelet_allocates_nothing() {
+    let schema = Schema::builtin();
+    let ty = |kind| schema.kind("", "v1", kind).expect("it is built in").ty;
+    let (authorizer, mut follower) = node::new(node::Resources {
+        schema,
+        pods: (ResourceId(0), ty("Pod")),
+        persistent_volumes: (ResourceId(1), ty("PersistentVolume")),
+        volume_attachments: ResourceId(2),
+        resource_slices: ResourceId(3),
+        pod_certificate_requests: ResourceId(4),
+    });
+    // On more nodes than are looked through one by one.
+    for number in 0..100 {
+        let json = format!(
+            r#""metadata":{{"name":"p{number}"}},"spec":{{"nodeName":"n{number}","volumes":[{{"name":"v","secret":{{"secretName":"s"}}}}]}}}}"#
+        );
+        let object = Arc::new(Object {
+            resource: ResourceId(0),
+            key: format!("ns/p{number}").into(),
+            namespace_len: 2,
+            revision: 1,
+            json: json.into(),
+            splice: 0..0,
+            attributes: Attributes::default(),
+            expires: 0,
+            protobuf: Default::default(),
+        });
+        follower.observe(&Event { revision: 1, kind: EventKind::Added, object, previous: None });
+    }
+    follower.settle();
+    let check = |name: &str, target: &str, expect: bool| {
+        let groups = vec!["system:authenticated".to_owned(), "system:nodes".to_owned()];
+        let user = UserInfo { name: name.to_owned(), groups, ..UserInfo::default() };
+        let info = RequestInfo::new("GET", target, "").expect("a path with a kind");
+        let decide = || authorizer.authorize(&user, info.verb.as_str(), &info) == Decision::Allow;
+        // The first look of a thread registers it with what publishes the graph.
+        decide();
+        let count = allocations(|| assert_eq!(decide(), expect, "{name} {target}"));
+        assert_eq!(count, 0, "{name} {target}");
+    };
+    check("system:node:n7", "/api/v1/namespaces/ns/secrets/s", true);
+    check("system:node:n7", "/api/v1/namespaces/ns/pods/p7", true);
+    check("system:node:n7", "/api/v1/nodes/n7", true);
+    check("jane", "/api/v1/namespaces/ns/secrets/s", false);
 }
