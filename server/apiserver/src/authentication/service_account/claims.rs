@@ -43,6 +43,8 @@ pub struct Claims {
     pub node: Option<Reference>,
     /// From when on the token is used longer than it was asked for.
     pub warn_after: Option<i64>,
+    /// It is bound to the configuration of a webhook, as servers with an alpha gate issue them.
+    pub for_webhook: bool,
 }
 
 /// A number of seconds; fractions count for nothing. What is no number is an error, and what is none of 64 bits is long
@@ -93,6 +95,9 @@ impl Claims {
             pod: reference("pod"),
             secret: reference("secret"),
             node: reference("node"),
+            for_webhook: ["validatingwebhookconfiguration", "mutatingwebhookconfiguration"]
+                .into_iter()
+                .any(|kind| reference(kind).is_some()),
             warn_after: own.map_or(Ok(None), |own| seconds(own, "warnafter"))?,
         })
     }

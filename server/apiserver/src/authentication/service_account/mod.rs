@@ -233,6 +233,11 @@ impl ServiceAccountTokens {
             at.verified.forget(&digest(token));
         }
         found?;
+        if claims.for_webhook {
+            return Err(TokenError::new(
+                "feature gate \"APIServerWebhookAuthenticationToken\" is disabled, but token is webhook bound",
+            ));
+        }
         let is_counted = at.now.saturating_sub(verified.counted.get()) >= TOKEN_COUNTED_SECONDS;
         if is_counted {
             verified.counted.set(at.now);

@@ -313,6 +313,21 @@ fn a_token_ends_with_what_it_is_bound_to() {
 }
 
 #[test]
+fn tokens_for_webhooks_are_none_of_clients() {
+    let rig = rig();
+    let payload = opened(&rig.issue(claims())).pop().unwrap();
+    for kind in ["validatingwebhookconfiguration", "mutatingwebhookconfiguration"] {
+        let bound = format!(r#""{kind}":{{"name":"w","uid":"u"}},"serviceaccount":"#);
+        let payload = payload.replace(r#""serviceaccount":"#, &bound);
+        let token = jwt::sign(&rig.tokens.issuer.key, payload.as_bytes()).unwrap();
+        rig.refused(
+            &token,
+            r#"feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound"#,
+        );
+    }
+}
+
+#[test]
 fn what_is_no_token_of_this_server() {
     let rig = rig();
     let token = rig.issue(claims());
@@ -440,7 +455,7 @@ fn uses_of_tokens_in_secrets_are_noted() {
 fn tokens_in_secrets_may_be_marked() {
     let rig = rig();
     let (token, text) = held(&rig);
-    let marked = "kubernetes.io/legacy-token-invalid-since\02026-11-30";
+    let marked = "kubernetes.io/legacy-token-invalid-since\x002026-11-30";
     rig.put_labelled(KINDS.secrets, "ns/s", "u-secret", &text, marked);
     let expect = "the token in secret ns/s for service account ns/robot has been marked invalid. Use tokens from the \
                   TokenRequest API or manually created secret-based tokens, or remove the \
