@@ -174,9 +174,13 @@ pub const INFORMER_SLEEP_MAX: Duration = Duration::from_millis(250);
 /// Roles of one subject in one namespace that a decision looks at one by one, some 2 ns each; more are put together in
 /// a table when they change.
 pub const ROLES_WALKED: usize = 64;
-/// Entries that one rule has in such a table at most, one for each verb, group, resource and name. A rule that would
-/// have more stands there by group and resource alone, and is looked at for each question about them.
-pub const RULE_COMBINATIONS: usize = 4096;
+/// Entries that a rule has in a table of rules for each name that it lists, of verbs, groups, resources or objects: with
+/// five groups and twenty resources, or eight verbs on ten resources, each combination is one. A rule that would have more
+/// is looked at for each question, so that a few kilobytes of names do not come to megabytes of combinations.
+pub const RULE_ENTRIES_PER_NAME: usize = 4;
+/// Entries of all such tables of subjects with many roles, up to 64 bytes each. A subject whose roles would go beyond has
+/// them walked.
+pub const MERGED_ENTRIES: usize = 1 << 19;
 /// How often watched files are read though nobody told of a change, for file systems that tell nothing
 /// (`FileRefreshDuration` of the generic server).
 pub const FILE_CHECK: Duration = Duration::from_secs(60);

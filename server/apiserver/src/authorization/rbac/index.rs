@@ -7,12 +7,13 @@ use std::{
 
 use super::{
     hash::Seed,
-    merged::Merged,
+    merged::{self, Merged},
     objects::{Binding, RoleRef},
     policy::{CompiledRole, Grant, Policy, Slot},
     rule::PolicyRule,
     scope::ScopeName,
 };
+use crate::limits::MERGED_ENTRIES;
 
 /// The policy, and what it takes to change it.
 pub(super) struct Index {
@@ -25,8 +26,8 @@ pub(super) struct Index {
     free: Vec<u32>,
     /// By namespace and name.
     bindings: HashMap<(Box<str>, Box<str>), Arc<Binding>>,
-    /// Scopes with too many roles to walk.
-    large: HashSet<Arc<ScopeName>>,
+    /// Scopes with too many roles to walk, and how many entries their table has.
+    large: HashMap<Arc<ScopeName>, usize>,
     /// Those of them whose roles have to be merged anew.
     stale: HashSet<Arc<ScopeName>>,
 }
@@ -40,7 +41,7 @@ impl Index {
             uses: Vec::new(),
             free: Vec::new(),
             bindings: HashMap::new(),
-            large: HashSet::new(),
+            large: HashMap::new(),
             stale: HashSet::new(),
         }
     }
@@ -80,7 +81,7 @@ impl Index {
         }
         let compiled = rules.map(|rules| Arc::new(CompiledRole::new(self.policy.seed, rules)));
         self.policy.set_slot(slot, Slot::new(compiled));
-        for name in &self.large {
+        for name in self.large.keys() {
             if self.policy.scope_mut(name).slots().binary_search(&slot).is_ok() {
                 self.stale.insert(name.clone());
             }
@@ -135,9 +136,9 @@ impl Index {
     fn sort_by_size(&mut self, name: Arc<ScopeName>) {
         let scope = self.policy.scope_mut(&name);
         if scope.is_large() {
-            self.large.insert(name.clone());
+            self.large.entry(name.clone()).or_default();
             self.stale.insert(name);
-        } else if self.large.remove(&name) {
+        } else if self.large.remove(&name).is_some() {
             scope.set_merged(None);
             self.stale.remove(&name);
         }
@@ -147,16 +148,21 @@ impl Index {
     pub(super) fn publish(&mut self) -> Policy {
         for name in std::mem::take(&mut self.stale) {
             let slots = self.policy.scope_mut(&name).slots().to_vec();
-            let merged = Merged::new(&self.policy, &slots);
-            self.policy.scope_mut(&name).set_merged(Some(merged));
+            let own = self.large.get(&name).copied().unwrap_or_default();
+            let entries = merged::entries(&self.policy, &slots);
+            // Where there is no room for the table the roles are walked.
+            let has_room = self.large.values().sum::<usize>() - own + entries <= MERGED_ENTRIES;
+            let merged = has_room.then(|| Merged::new(&self.policy, &slots));
+            self.policy.scope_mut(&name).set_merged(merged);
+            self.large.insert(name, if has_room { entries } else { 0 });
         }
         self.policy.clone()
     }
 
-    /// Numbers of roles, bindings, scopes with too many roles to walk, and free slots.
+    /// Numbers of roles, bindings, scopes with too many roles to walk, free slots, and entries of tables.
     #[cfg(test)]
-    pub(super) fn sizes(&self) -> [usize; 4] {
-        [self.slots.len(), self.bindings.len(), self.large.len(), self.free.len()]
+    pub(super) fn sizes(&self) -> [usize; 5] {
+        [self.slots.len(), self.bindings.len(), self.large.len(), self.free.len(), self.large.values().sum()]
     }
 }
 

@@ -7,7 +7,6 @@ use super::{
     rule::{ALL, PolicyRule},
     table::KeyTable,
 };
-use crate::limits::RULE_COMBINATIONS;
 
 /// From what is asked to slots of roles that may allow it. Rules are found by group, resource, verb and name, so that
 /// ten thousand roles of one secret each come to one.
@@ -16,6 +15,8 @@ pub(super) struct Merged {
     table: KeyTable,
     /// The bits of the keys without verb and name, see [`filter_bit`].
     filter: u64,
+    /// Slots of roles with a rule that is too many keys to be in the table.
+    wide: Box<[u32]>,
     /// Slots of roles that have paths.
     with_paths: Box<[u32]>,
     is_role_missing: bool,
@@ -37,11 +38,9 @@ const UNTOLD: u64 = 1;
 
 /// The keys of a rule: by each verb and name, or without where those are too many.
 fn keys(seed: Seed, rule: &PolicyRule, mut add: impl FnMut(u64, u64)) {
-    let names = rule.resource_names.len().max(1);
-    let pairs = rule.verbs.len().saturating_mul(names);
-    let all = pairs.saturating_mul(rule.api_groups.len()).saturating_mul(rule.resources.len());
+    let is_exact = rule.exact_keys().is_some();
     for key in rule_keys(seed, rule) {
-        if all > RULE_COMBINATIONS {
+        if !is_exact {
             add(key, exact(seed, key, UNTOLD, UNTOLD));
             continue;
         }
@@ -57,10 +56,18 @@ fn keys(seed: Seed, rule: &PolicyRule, mut add: impl FnMut(u64, u64)) {
     }
 }
 
+/// How many entries the roles of `slots` come to.
+pub(super) fn entries(policy: &Policy, slots: &[u32]) -> usize {
+    let roles = slots.iter().filter_map(|slot| policy.slot(*slot).role.as_ref());
+    let rules = roles.flat_map(|role| &role.rules);
+    rules.filter_map(|rule| rule.exact_keys().or(rule.keys())).sum()
+}
+
 impl Merged {
     /// The roles of `slots`.
     pub(super) fn new(policy: &Policy, slots: &[u32]) -> Merged {
-        let (mut pairs, mut filter, mut with_paths) = (Vec::new(), 0, Vec::new());
+        let (mut pairs, mut filter) = (Vec::new(), 0);
+        let (mut wide, mut with_paths) = (Vec::new(), Vec::new());
         let mut is_role_missing = false;
         for slot in slots {
             let Some(role) = &policy.slot(*slot).role else {
@@ -70,22 +77,25 @@ impl Merged {
             if role.has_paths() {
                 with_paths.push(*slot);
             }
-            for rule in &role.rules {
+            if role.rules.iter().any(|rule| rule.keys().is_none()) {
+                wide.push(*slot);
+            }
+            for rule in role.rules.iter().filter(|rule| rule.keys().is_some()) {
                 keys(policy.seed, rule, |key, exact| {
                     filter |= filter_bit(key);
                     pairs.push((exact, *slot));
                 });
             }
         }
-        let (table, with_paths) = (KeyTable::new(pairs), with_paths.into());
-        Merged { table, filter, with_paths, is_role_missing }
+        let table = KeyTable::new(pairs);
+        Merged { table, filter, wide: wide.into(), with_paths: with_paths.into(), is_role_missing }
     }
 
     /// What the roles say of a question.
     pub(super) fn decide(&self, policy: &Policy, asked: &Asked<'_>) -> Verdict {
         let allows = |slot: u32| policy.role_allows(slot, asked) == Some(true);
         let is_allowed = match asked.is_resource {
-            true => self.candidates(policy.seed, asked).any(allows),
+            true => self.candidates(policy.seed, asked).chain(self.wide.iter().copied()).any(allows),
             false => self.with_paths.iter().any(|slot| allows(*slot)),
         };
         match is_allowed {

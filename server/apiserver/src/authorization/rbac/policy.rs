@@ -27,6 +27,8 @@ pub(super) struct CompiledRole {
     pub(super) rules: Vec<Arc<PolicyRule>>,
     /// From keys to numbers of rules.
     table: KeyTable,
+    /// Numbers of rules that are too many keys to be in the table.
+    wide_rules: Box<[u32]>,
     /// Numbers of rules that have paths.
     path_rules: Box<[u32]>,
 }
@@ -34,19 +36,32 @@ pub(super) struct CompiledRole {
 impl CompiledRole {
     pub(super) fn new(seed: Seed, rules: Vec<Arc<PolicyRule>>) -> CompiledRole {
         let numbered = || (0u32..).zip(&rules);
-        let keys = numbered().flat_map(|(number, rule)| rule_keys(seed, rule).map(move |key| (key, number)));
-        let with_paths = numbered().filter(|(_, rule)| !rule.non_resource_urls.is_empty());
-        let (table, path_rules) = (KeyTable::new(keys.collect()), with_paths.map(|(n, _)| n).collect());
-        CompiledRole { rules, table, path_rules }
+        let in_table = numbered().filter(|(_, rule)| rule.keys().is_some());
+        let keys = in_table.flat_map(|(number, rule)| rule_keys(seed, rule).map(move |key| (key, number)));
+        let numbers = |which: fn(&PolicyRule) -> bool| {
+            numbered().filter(|(_, rule)| which(rule)).map(|(number, _)| number).collect()
+        };
+        let table = KeyTable::new(keys.collect());
+        let wide_rules = numbers(|rule| rule.keys().is_none());
+        let path_rules = numbers(|rule| !rule.non_resource_urls.is_empty());
+        CompiledRole { rules, table, wide_rules, path_rules }
     }
 
     /// Whether one of its rules allows what is asked.
     pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
         let allows = |number: u32| self.rules[number as usize].allows(asked);
         match asked.is_resource {
-            true => asked.keys().iter().any(|key| self.table.find(*key).any(allows)),
+            true => {
+                asked.keys().iter().any(|key| self.table.find(*key).any(allows))
+                    || self.wide_rules.iter().any(|number| allows(*number))
+            }
             false => self.path_rules.iter().any(|number| allows(*number)),
         }
+    }
+
+    /// The bits of what its rules are found by.
+    fn filter(&self) -> u64 {
+        if self.wide_rules.is_empty() { self.table.filter } else { u64::MAX }
     }
 
     /// Whether it has rules about paths.
@@ -67,7 +82,7 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn new(role: Option<Arc<CompiledRole>>) -> Slot {
-        let filter = role.as_ref().map_or(0, |role| role.table.filter);
+        let filter = role.as_ref().map_or(0, |role| role.filter());
         let has_paths = role.as_ref().is_some_and(|role| role.has_paths());
         Slot { filter, has_paths, role }
     }

@@ -3,6 +3,7 @@
 use ringbolt_machinery::value::Value;
 
 use super::asked::Asked;
+use crate::limits::RULE_ENTRIES_PER_NAME;
 
 /// All verbs, groups, resources or paths.
 pub(super) const ALL: &str = "*";
@@ -66,6 +67,21 @@ impl PolicyRule {
             names(tree, "resourceNames"),
             names(tree, "nonResourceURLs"),
         )
+    }
+
+    /// How many entries a table has for it by group and resource; `None` where those are too many.
+    pub(super) fn keys(&self) -> Option<usize> {
+        let (groups, resources) = (self.api_groups.len(), self.resources.len());
+        let keys = groups.saturating_mul(resources);
+        (keys <= RULE_ENTRIES_PER_NAME * (groups + resources)).then_some(keys)
+    }
+
+    /// How many it has by group, resource, verb and name of the object; `None` where those are too many.
+    pub(super) fn exact_keys(&self) -> Option<usize> {
+        let (verbs, names) = (self.verbs.len(), self.resource_names.len());
+        let keys = self.keys()?.saturating_mul(verbs).saturating_mul(names.max(1));
+        let listed = self.api_groups.len() + self.resources.len() + verbs + names;
+        (keys <= RULE_ENTRIES_PER_NAME * listed).then_some(keys)
     }
 
     /// Whether what is asked is allowed by this rule alone.

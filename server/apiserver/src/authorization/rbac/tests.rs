@@ -11,7 +11,7 @@ use crate::{
     authentication::UserInfo,
     authorization::{Authorizer, Decision, Rules},
     informer::Follower,
-    limits::ROLES_WALKED,
+    limits::{MERGED_ENTRIES, ROLES_WALKED},
 };
 
 pub(crate) const KINDS: RbacKinds = RbacKinds {
@@ -429,7 +429,7 @@ fn many_roles_of_one_subject() {
     assert!(allowed > 100 && refused > 100, "{allowed} allowed, {refused} refused");
 }
 
-/// Ten thousand roles of one secret each, and a rule with more combinations than have an entry of their own.
+/// Many roles of one secret each, and rules with more combinations than have an entry of their own.
 #[test]
 fn roles_by_name() {
     let mut both = Both::new();
@@ -444,7 +444,9 @@ fn roles_by_name() {
     };
     let mut rules: Vec<Rule> = (0..200).map(|n| secret(format!("s{n}"))).collect();
     let many = |what: &str| (0..70).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
+    // Too many with verbs, and too many without.
     rules.push(Rule { verbs: many("verb"), groups: texts(&["g"]), resources: many("r"), ..Rule::default() });
+    rules.push(Rule { verbs: texts(&["get"]), groups: many("g"), resources: many("w"), ..Rule::default() });
     for (number, rule) in rules.into_iter().enumerate() {
         let name = format!("role{number}");
         both.role("n1", &name, Some(vec![rule]));
@@ -475,6 +477,52 @@ fn roles_by_name() {
     check("get", "", "pods", "s77", false);
     check("verb69", "g", "r69", "any", true);
     check("verb70", "g", "r69", "any", false);
+    check("get", "g69", "w0", "any", true);
+    check("get", "g70", "w0", "any", false);
+    check("get", "g69", "r0", "any", false);
+}
+
+/// Where the tables of all subjects are full, roles are walked; where there is room again, not any more.
+#[test]
+fn no_room_for_a_table() {
+    let mut both = Both::new();
+    let subjects = vec![["User".to_owned(), String::new(), "s0".to_owned()]];
+    let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let count = ROLES_WALKED + 1;
+    let names = MERGED_ENTRIES / count / 4 + 1;
+    for number in 0..count {
+        let role = format!("role{number}");
+        let rule = Rule {
+            verbs: texts(&["get", "list", "watch", "delete"]),
+            groups: texts(&[""]),
+            resources: texts(&["secrets"]),
+            names: (0..names).map(|n| format!("s{number}-{n}")).collect(),
+            ..Rule::default()
+        };
+        both.role("n1", &role, Some(vec![rule]));
+        let binding = Binding { role: ("Role".to_owned(), role.clone()), subjects: subjects.clone() };
+        both.binding("n1", &role, Some(binding));
+    }
+    let user = UserInfo { name: "s0".to_owned(), ..UserInfo::default() };
+    let check = |both: &Both, name, expect| {
+        let info = RequestInfo {
+            is_resource_request: true,
+            namespace: "n1",
+            resource: "secrets",
+            name,
+            ..RequestInfo::default()
+        };
+        assert_eq!(both.check(&user, &Question { verb: "get", info }, "full"), expect, "{name}");
+    };
+    both.follower.settle();
+    assert_eq!(both.follower.index.sizes()[4], 0);
+    check(&both, "s7-0", true);
+    check(&both, "s7", false);
+    both.role("n1", "role7", Some(Vec::new()));
+    both.follower.settle();
+    assert_eq!(both.follower.index.sizes()[4], (count - 1) * names * 4);
+    check(&both, "s7-0", false);
+    check(&both, "s8-0", true);
 }
 
 #[test]
@@ -493,8 +541,8 @@ fn nothing_is_left_of_what_is_gone() {
             both.binding(namespace, binding, None);
         }
     }
-    let [slots, bindings, large, free] = both.follower.index.sizes();
-    assert_eq!((slots, bindings, large), (0, 0, 0));
+    let [slots, bindings, large, free, entries] = both.follower.index.sizes();
+    assert_eq!((slots, bindings, large, entries), (0, 0, 0, 0));
     assert!(free > 0, "slots are given back");
     both.follower.settle();
     let user = UserInfo { name: "s0".to_owned(), groups: vec!["s1".to_owned()], ..UserInfo::default() };
