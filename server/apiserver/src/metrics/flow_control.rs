@@ -1,5 +1,7 @@
 //! The families of API Priority and Fairness: read from what the cores count of each flow, and from the levels.
 
+use std::collections::HashSet;
+
 use super::{
     exposition::{Bounds, Exposition, Family, Kind},
     value::HistogramSnapshot,
@@ -14,6 +16,9 @@ use crate::flowcontrol::{
 };
 
 const NANOS: f64 = 1e9;
+/// The bucket of queues of one request.
+const ALONE: usize = 1;
+const _: () = assert!(QUEUE_LENGTH_BUCKETS[ALONE - 1] < 1.0 && QUEUE_LENGTH_BUCKETS[ALONE] >= 1.0);
 
 const fn family(name: &'static str, help: &'static str, kind: Kind) -> Family {
     Family { name, help, kind }
@@ -134,10 +139,17 @@ const CURRENT_R: Family = family(
 
 /// Writes all families.
 pub(super) fn collect(flow_control: &FlowControl, out: &mut Exposition) {
-    for flow in flow_control.flows() {
-        collect_flow(&flow, out);
-    }
     let active = flow_control.active();
+    let with_queues: HashSet<&str> = active
+        .config
+        .priority_levels()
+        .iter()
+        .filter(|level| level.queuing().is_some())
+        .map(|level| level.name.as_str())
+        .collect();
+    for flow in flow_control.flows() {
+        collect_flow(&flow, with_queues.contains(flow.priority_level.as_str()), out);
+    }
     for level in active.levels.iter().chain(active.in_use_still()) {
         collect_level(level, out);
     }
@@ -149,7 +161,7 @@ pub(super) fn reset(flow_control: &FlowControl) {
     flow_control.flows().iter().flat_map(|flow| flow.cores()).for_each(FlowCells::reset);
 }
 
-fn collect_flow(flow: &FlowStats, out: &mut Exposition) {
+fn collect_flow(flow: &FlowStats, has_queues: bool, out: &mut Exposition) {
     let sum = |of: fn(&FlowCells) -> &Cell| flow.sum(of);
     let (waiting, executing) = (sum(|cells| &cells.waiting), sum(|cells| &cells.executing));
     let dispatched = sum(|cells| &cells.dispatched);
@@ -166,8 +178,12 @@ fn collect_flow(flow: &FlowStats, out: &mut Exposition) {
     }
     out.sample(&EXECUTING, &labels, executing as f64);
     out.sample(&EXECUTING_SEATS, &labels, sum(|cells| &cells.executing_seats) as f64);
-    out.sample(&INQUEUE, &labels, waiting as f64);
-    out.sample(&INQUEUE_SEATS, &labels, sum(|cells| &cells.waiting_seats) as f64);
+    out.family(&INQUEUE);
+    out.family(&INQUEUE_SEATS);
+    if has_queues || waiting > 0 {
+        out.sample(&INQUEUE, &labels, waiting as f64);
+        out.sample(&INQUEUE_SEATS, &labels, sum(|cells| &cells.waiting_seats) as f64);
+    }
 
     let mut durations = |family: &Family, labels: &[(&str, &str)], of: fn(&FlowCells) -> &Histogram<13>| {
         histogram(out, family, labels, (&DURATION_BUCKETS, NANOS), &merged(flow, of));
@@ -179,11 +195,18 @@ fn collect_flow(flow: &FlowStats, out: &mut Exposition) {
     durations(&EXECUTED, &kind("regular"), |cells| &cells.executed);
     durations(&EXECUTED, &kind("watch"), |cells| &cells.watches_executed);
 
-    let lengths = merged(flow, |cells| &cells.queue_lengths);
+    let mut lengths = merged(flow, |cells| &cells.queue_lengths);
     out.family(&NO_ACCOMMODATION);
     let unaccommodated = lengths.count() + rejected[Rejection::ConcurrencyLimit as usize];
     if unaccommodated > 0 {
         out.sample(&NO_ACCOMMODATION, &labels, unaccommodated as f64);
+    }
+    if has_queues {
+        // Who found a seat joined no queue; in kube-apiserver they join one, and see themselves alone there.
+        let waited = lengths.count().saturating_sub(waiting + rejected[Rejection::TimeOut as usize]);
+        let at_once = dispatched.saturating_sub(waited);
+        lengths.buckets[ALONE] += at_once;
+        lengths.sum += at_once;
     }
     histogram(out, &QUEUE_LENGTH, &labels, (&QUEUE_LENGTH_BUCKETS, 1.0), &lengths);
     let seats = merged(flow, |cells| &cells.estimated_seats);
@@ -237,5 +260,55 @@ fn collect_level(level: &Level, out: &mut Exposition) {
         (&CURRENT_R, level.virtual_time() as f64 / NANOS),
     ] {
         out.sample(family, &labels, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_shown_by_schema_and_level() {
+        let flow_control = FlowControl::new(600, 2, Instant::now());
+        let active = flow_control.active();
+        let flow = active.flows.iter().find(|flow| flow.flow_schema == "global-default").unwrap();
+        // Four found a seat, one waited for one, one waits, one did not wait to the end, one found a full queue.
+        flow.core(0).dispatched.add(3);
+        flow.core(1).dispatched.add(2);
+        [2, 3, 4].into_iter().for_each(|length| flow.core(1).observe_queue_length(length));
+        flow.core(1).waiting.add(1);
+        flow.core(1).reject(Rejection::TimeOut, Duration::from_secs(15));
+        flow.core(0).reject(Rejection::QueueFull, Duration::ZERO);
+        let render = || {
+            let mut out = Exposition::default();
+            collect(&flow_control, &mut out);
+            out.finish()
+        };
+        let text = render();
+        let labels = r#"flow_schema="global-default",priority_level="global-default""#;
+        let check = |name: &str, labels: &str, value: &str| {
+            let line = format!("apiserver_flowcontrol_{name}{{{labels}}} {value}");
+            assert!(text.lines().any(|found| found == line), "{line} is not in {text}");
+        };
+        check("dispatched_requests_total", labels, "5");
+        check("rejected_requests_total", &format!(r#"{labels},reason="time-out""#), "1");
+        check("rejected_requests_total", &format!(r#"{labels},reason="queue-full""#), "1");
+        check("current_inqueue_requests", labels, "1");
+        check("request_dispatch_no_accommodation_total", labels, "3");
+        check("request_queue_length_after_enqueue_count", labels, "7");
+        check("request_queue_length_after_enqueue_sum", labels, "13");
+        check("request_queue_length_after_enqueue_bucket", &format!(r#"{labels},le="0""#), "0");
+        check("request_wait_duration_seconds_count", &format!(r#"execute="false",{labels}"#), "2");
+        // 600 seats by 20 of 245 shares, rounded up; half of them are lent.
+        check("nominal_limit_seats", r#"priority_level="global-default""#, "49");
+        check("lower_limit_seats", r#"priority_level="global-default""#, "24");
+        check("upper_limit_seats", r#"priority_level="global-default""#, "649");
+        assert!(!text.contains(r#"flow_schema="probes""#), "nothing was asked of it");
+        reset(&flow_control);
+        let text = render();
+        assert!(text.contains(&format!("apiserver_flowcontrol_current_inqueue_requests{{{labels}}} 1")));
+        assert!(text.contains(&format!("apiserver_flowcontrol_dispatched_requests_total{{{labels}}} 0")));
     }
 }
