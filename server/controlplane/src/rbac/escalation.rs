@@ -75,11 +75,11 @@ impl Check<'_> {
         if may(self.authorizers, attributes, "escalate", &role) || self.only_collected(object, old) {
             return Ok(());
         }
-        self.holds(&PolicyRule::all_of(object)).map_err(|why| attributes.forbidden(&why))?;
+        self.holds(&PolicyRule::all_of(object)).map_err(|why| self.forbidden(&why))?;
         // What it gathers may be anything.
         if has_aggregation_rule(object) || old.is_some_and(|(old, _)| has_aggregation_rule(old)) {
             self.holds(&full_authority()).map_err(|_| {
-                attributes.forbidden("must have cluster-admin privileges to use the aggregationRule")
+                self.forbidden("must have cluster-admin privileges to use the aggregationRule")
             })?;
         }
         Ok(())
@@ -93,7 +93,7 @@ impl Check<'_> {
         }
         let rules =
             self.resolver.role_reference_rules(self.arena, self.asked(), role, attributes.namespace)?;
-        self.holds(&rules).map_err(|why| attributes.forbidden(&why))
+        self.holds(&rules).map_err(|why| self.forbidden(&why))
     }
 
     /// Whether the writer may bind the role whatever it allows.
@@ -139,6 +139,12 @@ impl Check<'_> {
             all => format!("; resolution errors: [[{}]]", all.join(", ")),
         };
         Err(format!("{who} is attempting to grant RBAC permissions not currently held:\n{missing}{errors}"))
+    }
+
+    /// 403 in the words of storage, where an object without a name is none, rather than in those of admission.
+    fn forbidden(&self, why: &str) -> Status {
+        let facts = self.attributes.served.facts;
+        Status::forbidden(facts.group, facts.resource, self.attributes.name, why)
     }
 
     fn asked(&self) -> Asked<'_> {
