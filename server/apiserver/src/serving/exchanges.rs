@@ -546,7 +546,7 @@ impl Handler for Exchanges {
             owed: 0,
             dropped,
         };
-        let due = received.checked_add(self.site.request_timeout);
+        let due = self.spare.deadline.get().or_else(|| received.checked_add(self.site.request_timeout));
         self.note_due(due);
         self.slots.insert(Slot {
             stream,
