@@ -215,6 +215,14 @@ fn read(path: &Path) -> Result<String, String> {
 
 /// Says that the server is there, and how to use it.
 fn announce(settings: &Settings, keys: &Keys, begun: Instant) -> Result<(), String> {
+    // Whoever reads that it is ready may take it at its word.
+    let kubeconfig = keys.own.as_ref().map(|own| {
+        let path = layout::admin_kubeconfig(&settings.data_dir);
+        kubeconfig::write(&path, settings.advertised, keys.root_ca(), &own.admin)
+            .map_err(|e| e.to_string())?;
+        Ok::<_, String>(fs::canonicalize(&path).unwrap_or(path))
+    });
+    let kubeconfig = kubeconfig.transpose()?;
     println!(
         "Serving Kubernetes 1.37 on https://{}, ready in {} ms",
         settings.address,
@@ -223,11 +231,7 @@ fn announce(settings: &Settings, keys: &Keys, begun: Instant) -> Result<(), Stri
     if let Some(bench) = settings.bench {
         println!("Serving plain text for benchmarks on http://{}", bench.address());
     }
-    if let Some(own) = &keys.own {
-        let path = layout::admin_kubeconfig(&settings.data_dir);
-        kubeconfig::write(&path, settings.advertised, keys.root_ca(), &own.admin)
-            .map_err(|e| e.to_string())?;
-        let path = fs::canonicalize(&path).unwrap_or(path);
+    if let Some(path) = kubeconfig {
         println!("  export KUBECONFIG={}", path.display());
         println!("  kubectl create configmap hello --from-literal=greeting=world");
     }
