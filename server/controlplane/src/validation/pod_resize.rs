@@ -115,7 +115,7 @@ fn removed(new: Option<&Map<'_>>, was: Option<&Map<'_>>, list: &str) -> bool {
     was.is_some_and(|was| was.iter().any(|(name, _)| !new.is_some_and(|n| n.has(name))))
 }
 
-/// Requirements with the CPU and memory of others.
+/// Requirements with the CPU and memory of others. A list that has nothing else is not there.
 fn without_compute<'a>(new: Option<&Map<'a>>, was: Option<&Map<'a>>) -> Option<Value<'a>> {
     let mut restored = new?.clone();
     for list in ["limits", "requests"] {
@@ -127,7 +127,7 @@ fn without_compute<'a>(new: Option<&Map<'a>>, was: Option<&Map<'a>>) -> Option<V
         for name in ["cpu", "memory"] {
             amounts.put(name, before.and_then(|b| b.get(name)).cloned());
         }
-        restored.insert(list, Value::Map(amounts));
+        restored.put(list, (!amounts.is_empty()).then_some(Value::Map(amounts)));
     }
     Some(Value::Map(restored))
 }
@@ -176,4 +176,44 @@ fn ordering(new: &Map<'_>, was: &Map<'_>, errors: &mut Errors) -> bool {
         }
     }
     errors.len() != before
+}
+
+#[cfg(test)]
+mod tests {
+    use bumpalo::Bump;
+    use ringbolt_machinery::json::decode_untyped;
+
+    use super::*;
+
+    #[test]
+    fn cpu_and_memory_come_and_change() {
+        fn check(was: &str, now: &str, expect: &[&str]) {
+            let arena = Bump::new();
+            let pod = |resources: &str| {
+                let text = format!(
+                    r#"{{"spec":{{"containers":[{{"name":"c","resources":{resources}}}]}},"status":{{"qosClass":"Burstable"}}}}"#
+                );
+                decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap()
+            };
+            let (old, new) = (pod(was), pod(now));
+            let mut errors = Errors::new();
+            let was_spec = old.path(&["spec"]).and_then(Value::as_map).unwrap();
+            let now_spec = new.path(&["spec"]).and_then(Value::as_map).unwrap();
+            validate(&new, &old, now_spec, was_spec, &mut errors);
+            let found: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            assert_eq!(found, expect, "{was} to {now}");
+        }
+        let (cpu, more) = (r#"{"requests":{"cpu":"1"}}"#, r#"{"requests":{"cpu":"2","memory":"1"}}"#);
+        check(cpu, more, &[]);
+        check("{}", cpu, &[]);
+        check(r#"{"limits":{"memory":"1"}}"#, r#"{"limits":{"memory":"1"},"requests":{"cpu":"1"}}"#, &[]);
+        let class =
+            r#"spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing"#;
+        check("{}", "{}", &[class]);
+        check(
+            cpu,
+            r#"{"requests":{"cpu":"1","x.io/y":"1"}}"#,
+            &["spec: Forbidden: only cpu and memory resources are mutable"],
+        );
+    }
 }
