@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     cmp::Ordering,
     collections::BinaryHeap,
+    ops::Deref,
     rc::Rc,
     sync::{Arc, atomic::Ordering::SeqCst},
     task::{Poll, Waker},
@@ -32,16 +33,27 @@ pub struct CoreFlowControl {
     core: usize,
     clock: Box<dyn Clock>,
     generation: Cell<u64>,
-    active: RefCell<Rc<Arc<Active>>>,
+    active: RefCell<Rc<OfCore>>,
     lingering: RefCell<BinaryHeap<Lingering>>,
     waiting: Cell<usize>,
     waiting_bytes: Cell<usize>,
 }
 
+/// What is in force, as a core holds it: counted by the core alone, since cores that count together take cache lines from
+/// each other.
+struct OfCore(Arc<Active>);
+
+impl Deref for OfCore {
+    type Target = Active;
+    fn deref(&self) -> &Active {
+        &self.0
+    }
+}
+
 /// Which schema a request belongs to, in which configuration.
 #[derive(Clone)]
 pub struct Classified {
-    active: Rc<Arc<Active>>,
+    active: Rc<OfCore>,
     schema: usize,
 }
 
@@ -181,7 +193,7 @@ impl CoreFlowControl {
     pub fn with_clock(shared: Arc<FlowControl>, core: usize, clock: Box<dyn Clock>) -> Rc<Self> {
         Rc::new(CoreFlowControl {
             generation: Cell::new(shared.generation.load(SeqCst)),
-            active: RefCell::new(Rc::new(shared.active())),
+            active: RefCell::new(Rc::new(OfCore(shared.active()))),
             shared,
             core,
             clock,
@@ -202,7 +214,7 @@ impl CoreFlowControl {
     }
 
     #[inline]
-    fn active(&self) -> Rc<Arc<Active>> {
+    fn active(&self) -> Rc<OfCore> {
         if self.generation.get() != self.shared.generation.load(SeqCst) {
             self.reconfigure();
         }
@@ -216,7 +228,7 @@ impl CoreFlowControl {
         for (level, config) in active.levels.iter().zip(active.config.priority_levels()) {
             level.core(self.core).configure(config.queuing());
         }
-        *self.active.borrow_mut() = Rc::new(active);
+        *self.active.borrow_mut() = Rc::new(OfCore(active));
     }
 
     /// Finds the schema of a request.

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
-    sync::{Arc, Mutex},
+    sync::Arc,
     task::{Poll, Waker},
     time::{Duration, Instant},
 };
@@ -351,7 +351,9 @@ fn a_core_gets_seats_from_others_that_are_busy() {
     let mut model = Model::new(4, 2, vec![level("l", 100, 0, None, queuing(16, 1, 1000))]);
     for step in 0..3000_usize {
         if step < 2000 {
-            (0..3).for_each(|_| drop(model.ask(0, "l", "heavy", MILLI * 10)));
+            for _ in 0..3 {
+                model.ask(0, "l", "heavy", MILLI * 10);
+            }
         }
         if step % 40 == 0 {
             model.ask(1, "l", "light", MILLI * 10);
