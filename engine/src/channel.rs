@@ -6,6 +6,7 @@ use crate::{
     out::{OutQueue, Wire},
     timer::Deadlines,
     tls::session::Session,
+    turns::Flow,
 };
 use std::net::TcpStream;
 
@@ -64,6 +65,10 @@ pub(crate) struct Channel {
     pub(crate) send_failed: bool,
     /// The application wants no input.
     pub(crate) paused: bool,
+    /// What work for it is charged to.
+    pub(crate) flow: Flow,
+    /// It waits for its turn to send.
+    pub(crate) in_turn: bool,
     /// In the core's list of connections to look at.
     pub(crate) dirty: bool,
     /// The socket's input ended.
@@ -103,6 +108,11 @@ impl Channel {
     /// Whether the application may be called.
     pub(crate) fn is_live(&self) -> bool {
         self.phase == Phase::Open && self.end == End::None
+    }
+
+    /// Whether so much is to be sent now that others have their turn first.
+    pub(crate) fn sends_much(&self) -> bool {
+        !self.send_busy && self.is_live() && self.out.waiting() + self.wire.bytes >= limits::TURN_BYTES_MIN
     }
 
     /// Whether the kernel should be receiving.

@@ -5,6 +5,7 @@ use crate::{
     channel::Channel,
     core_state::CoreState,
     out::OutQueue,
+    turns::Flow,
     wake::CoreHandle,
 };
 use std::time::{Duration, Instant};
@@ -25,6 +26,11 @@ impl Io<'_> {
     /// The connection's output, to look at.
     pub fn output(&self) -> &OutQueue {
         &self.channel.out
+    }
+
+    /// Whom the core works for here. A connection that says nothing is a flow of its own.
+    pub fn set_flow(&mut self, flow: Flow) {
+        self.channel.flow = flow;
     }
 
     /// Sets a timer, replacing what it was set to.

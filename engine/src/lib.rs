@@ -33,6 +33,7 @@ mod stats;
 mod sys;
 mod timer;
 mod tls;
+mod turns;
 mod wake;
 
 pub use app::{App, ConnId, ConnInfo, TimerKind, TlsInfo, TlsVersion};
@@ -45,4 +46,5 @@ pub use memory::{allow_huge_pages, give_back_memory};
 pub use out::OutQueue;
 pub use stats::Stats;
 pub use tls::{TlsCertificate, TlsConfig, TlsError, TlsSettings};
+pub use turns::Flow;
 pub use wake::CoreHandle;

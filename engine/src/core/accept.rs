@@ -12,6 +12,7 @@ use crate::{
     sys,
     timer::{Deadlines, HANDSHAKE},
     tls::{TlsConfig, session::Session},
+    turns::Flow,
     wake::{CoreHandle, Message},
 };
 use std::{
@@ -196,6 +197,8 @@ impl<A: App> Core<A> {
             send_busy: false,
             send_failed: false,
             paused: false,
+            flow: Flow::Hashed(u64::from(slot)),
+            in_turn: false,
             dirty: false,
             eof_seen: false,
             eof_told: false,

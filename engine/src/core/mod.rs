@@ -19,6 +19,7 @@ use crate::{
     limits,
     ring::{Completion, Op},
     timer::{ENDING, HANDSHAKE, Tick, Timers},
+    turns::Turns,
     wake::{Inbox, Message},
 };
 pub(crate) use accept::CoreListener;
@@ -54,6 +55,8 @@ pub(crate) struct Core<A: App> {
     inbox: Inbox,
     completions: Vec<Completion>,
     settling: Vec<u32>,
+    /// Connections that have much to send.
+    turns: Turns,
     /// Connections whose receive found no buffer, in the order they are to try again.
     starved: VecDeque<u32>,
 }
@@ -86,6 +89,7 @@ impl<A: App> Core<A> {
             inbox: Inbox::default(),
             completions: Vec::new(),
             settling: Vec::new(),
+            turns: Turns::default(),
             starved: VecDeque::new(),
         }
     }
@@ -125,7 +129,8 @@ impl<A: App> Core<A> {
             self.state.ring.await_wake(self.state.handle.wake_fd().as_raw_fd())?;
             self.wake_armed = true;
         }
-        if !self.state.dirty.is_empty() || !self.starved.is_empty() || !self.state.handle.fall_asleep() {
+        let busy = !self.state.dirty.is_empty() || !self.turns.is_empty() || !self.starved.is_empty();
+        if busy || !self.state.handle.fall_asleep() {
             return self.state.ring.enter(Some(Duration::ZERO));
         }
         let wait = match self.stopping {
@@ -232,6 +237,36 @@ impl<A: App> Core<A> {
                 self.settle(slot)?;
             }
             self.settling = settling;
+        }
+        self.take_turns()
+    }
+
+    /// Lets connections send that have much to send, until the turn is over for others' sake.
+    fn take_turns(&mut self) -> io::Result<()> {
+        if self.turns.is_empty() {
+            return Ok(());
+        }
+        let (mut before, mut spent) = (Instant::now(), 0);
+        while spent < limits::TURN_WORK.as_nanos() as u64
+            && let Some(slot) = self.turns.pop()
+        {
+            let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() else { continue };
+            // Another connection may be in its place, or an end has come meanwhile.
+            if !std::mem::take(&mut channel.in_turn) {
+                continue;
+            }
+            let flow = channel.flow;
+            self.bring_in_order(slot)?;
+            let after = Instant::now();
+            let sent = match self.slots[slot as usize].entry.as_ref() {
+                Some(Entry { channel, .. }) if channel.send_busy => channel.wire.bytes as u64,
+                _ => 0,
+            };
+            let here =
+                after.saturating_duration_since(std::mem::replace(&mut before, after)).as_nanos() as u64;
+            let work = here + sent * limits::SEND_BYTE_NANOS_1024 / 1024;
+            self.turns.charge(flow, work);
+            spent += work;
         }
         Ok(())
     }

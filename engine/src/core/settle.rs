@@ -17,6 +17,18 @@ impl<A: App> Core<A> {
     pub(super) fn settle(&mut self, slot: u32) -> io::Result<()> {
         let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() else { return Ok(()) };
         channel.dirty = false;
+        if channel.sends_much() {
+            if !std::mem::replace(&mut channel.in_turn, true) {
+                self.turns.push(channel.flow, slot);
+            }
+            return Ok(());
+        }
+        self.bring_in_order(slot)
+    }
+
+    /// The same, whatever it takes.
+    pub(super) fn bring_in_order(&mut self, slot: u32) -> io::Result<()> {
+        let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() else { return Ok(()) };
         if channel.phase == Phase::Dead {
             return Ok(());
         }

@@ -43,6 +43,8 @@ pub const UPDATE_ATTEMPTS: usize = 256;
 pub const FUTURE_VERSION_WAIT: Duration = Duration::from_secs(3);
 /// A list up to this size goes out in one piece; a larger one in parts with back-pressure.
 pub const LIST_INLINE_BYTES: usize = 128 << 10;
+/// An answer in one piece from which on it is told whose it is: the engine has those take turns that send so much.
+pub const FLOW_BODY_MIN: usize = 16 << 10;
 /// Bytes of stored objects that a long list decodes and encodes anew before others on the core have their turn: about
 /// half a millisecond's work.
 pub const LIST_ENCODE_SLICE_BYTES: usize = 128 << 10;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use ringbolt_engine::Flow;
 use ringbolt_protocol::{
     head::Head,
     request_info::{RequestInfo, Verb},
@@ -78,6 +79,8 @@ pub struct RequestState {
     pub classified: RefCell<Option<Classified>>,
     /// The seats of its priority level that it holds, given back with the answer.
     pub seat: RefCell<Option<Seat>>,
+    /// Whose it is, where its answer is long enough that it matters.
+    pub flow: Cell<Option<Flow>>,
     /// Its place in a queue for seats.
     pub ticket: RefCell<Option<Ticket>>,
     /// It waited for seats: see [`RequestState::is_known`].
@@ -116,6 +119,7 @@ impl RequestState {
         self.authenticated.set(None);
         self.classified.get_mut().take();
         self.ticket.get_mut().take();
+        self.flow.set(None);
         self.resumed.set(false);
         self.refused.set(false);
         *self.parked_body.get_mut() = Bytes::new();

@@ -12,7 +12,7 @@ use super::{Filter, Handler, chain::ChainConfig, max_in_flight::MaxInFlightLimit
 use crate::{
     core::{Counter, Permit},
     flowcontrol::core::{Arrival, Classified, CoreFlowControl, Verdict},
-    limits::APF_WAIT_MAX,
+    limits::{APF_WAIT_MAX, FLOW_BODY_MIN},
     metrics::{Metrics, RequestLabels},
     request::{BodyProgress, Request, is_long_running},
     response::Outcome,
@@ -144,11 +144,15 @@ impl Filter for PriorityAndFairness {
         self.note_inflight(request);
         let outcome = next.serve(request);
         match &outcome {
-            Outcome::Ready(_) => {
+            Outcome::Ready(response) => {
                 let took = state.took.take().unwrap_or_else(|| request.received.elapsed());
                 seat.answered_at_once(request.received + took);
+                if response.body.len() >= FLOW_BODY_MIN {
+                    state.flow.set(Some(classified.flow(request.user, info)));
+                }
             }
             Outcome::Task(_) | Outcome::Stream(..) | Outcome::Queued => {
+                state.flow.set(Some(classified.flow(request.user, info)));
                 seat.lasts(request.user, info);
                 if info.verb == Verb::Watch {
                     let watches = &engine.shared().watches;

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ringbolt_engine::Flow;
 use ringbolt_protocol::request_info::RequestInfo;
 
 use super::{
@@ -171,6 +172,14 @@ impl Classified {
     /// `X-Kubernetes-PF-PriorityLevel-UID`
     pub fn priority_level_uid(&self) -> &str {
         &self.active.config.priority_levels()[self.active.config.level_of(self.schema)].uid
+    }
+
+    /// Whom the core works for when it answers a request.
+    pub fn flow(&self, user: &UserInfo, info: &RequestInfo<'_>) -> Flow {
+        if self.level().exempt {
+            return Flow::First;
+        }
+        Flow::Hashed(hash_flow(self.flow_schema(), self.distinguisher(user, info)))
     }
 
     /// What tells the flow of a request from others of the schema.

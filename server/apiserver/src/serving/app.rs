@@ -90,6 +90,9 @@ impl ServerApp {
             }
             return;
         }
+        if let Some(flow) = wants.flow {
+            io.set_flow(flow);
+        }
         if wants.drained {
             io.out().notify_drained();
         }

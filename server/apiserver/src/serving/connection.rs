@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use ringbolt_engine::Flow;
 use ringbolt_protocol::exchange::{Connection as _, Http, Output, Progress, Responder};
 
 use super::exchanges::Exchanges;
@@ -63,6 +64,8 @@ pub struct Wants {
     pub due: Option<Instant>,
     /// Requests whose head has come, since the connection began.
     pub requests: u64,
+    /// Whose they are, as far as known.
+    pub flow: Option<Flow>,
 }
 
 impl Connection {
@@ -172,6 +175,7 @@ impl Connection {
 
     fn wants(&self, drained: bool) -> Wants {
         let (due, requests) = (self.exchanges.next_due(), self.exchanges.requests());
+        let flow = self.exchanges.flow();
         match &self.protocol {
             Protocol::Sniffing(_) => Wants {
                 close: false,
@@ -182,6 +186,7 @@ impl Connection {
                 idle: false,
                 due,
                 requests,
+                flow,
             },
             Protocol::Known(http) => Wants {
                 close: http.progress() == Progress::Close,
@@ -192,6 +197,7 @@ impl Connection {
                 idle: http.is_idle(),
                 due,
                 requests,
+                flow,
             },
         }
     }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use ringbolt_engine::{ConnId, CoreHandle};
+use ringbolt_engine::{ConnId, CoreHandle, Flow};
 use ringbolt_protocol::{
     exchange::{Handler, Responder, StreamId},
     head::{BodyLength, Head, HeadBuf},
@@ -54,6 +54,9 @@ pub struct Exchanges {
     next_due: Option<Instant>,
     /// Heads so far.
     requests: u64,
+    /// Whose requests these are, as far as known. Those of one connection are one's nearly always; where they are not,
+    /// the last one's.
+    flow: Option<Flow>,
 }
 
 /// A request that is not answered in full yet.
@@ -141,7 +144,13 @@ impl Exchanges {
             some_full: false,
             next_due: None,
             requests: 0,
+            flow: None,
         }
+    }
+
+    /// Whose requests these are, as far as known.
+    pub fn flow(&self) -> Option<Flow> {
+        self.flow
     }
 
     /// Requests whose head has come.
@@ -334,6 +343,7 @@ impl Exchanges {
     /// Sees to an outcome that came of the spare state.
     fn conclude(&mut self, responder: &mut dyn Responder, stream: StreamId, outcome: Outcome) {
         let state = &self.spare;
+        self.flow = state.flow.get().or(self.flow);
         match outcome {
             Outcome::Ready(response) => {
                 headers::send(&self.site.core, responder, stream, state, &response, Extent::Whole);
