@@ -138,6 +138,9 @@ pub const APF_WATCH_COUNTERS: usize = 1 << 16;
 pub const APF_ADJUSTMENT_PERIOD: Duration = Duration::from_secs(10);
 /// How much of the smoothed demand stays at each adjustment (`seatDemandSmoothingCoefficient`): half of it in 5 minutes.
 pub const APF_DEMAND_SMOOTHING: f64 = 0.977;
+/// Schemas that no configuration has any more whose counts are still told, a kilobyte a core each: as many as a change
+/// of a cluster's policy replaces, and few beside what a loop that makes and deletes schemas would leave.
+pub const APF_PAST_FLOWS: usize = 256;
 /// Longest wait for a seat, whatever a request's deadline is.
 pub const APF_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Seats that would stay taken for less than this after an answer are not kept: the core's timer is no finer.

@@ -50,7 +50,10 @@ use self::{
     stats::{FlowStats, Padded},
     watches::WatchTracker,
 };
-use crate::{limits::APF_ADJUSTMENT_PERIOD, serving::tasks::WakeCore};
+use crate::{
+    limits::{APF_ADJUSTMENT_PERIOD, APF_PAST_FLOWS},
+    serving::tasks::WakeCore,
+};
 
 /// Flow control of a server.
 pub struct FlowControl {
@@ -99,9 +102,45 @@ impl Active {
 
 #[derive(Default)]
 struct Kept {
-    /// All that was ever counted, by schema and level.
-    flows: HashMap<(String, String), Arc<FlowStats>>,
+    /// What was counted, by schema and level.
+    flows: HashMap<(String, String), CountedFlow>,
+    /// Configurations that were put in force.
+    configurations: u64,
     adjusted: Option<Instant>,
+}
+
+/// What was counted of a schema at a level.
+struct CountedFlow {
+    stats: Arc<FlowStats>,
+    /// The last configuration that had it.
+    configuration: u64,
+}
+
+impl Kept {
+    /// What was counted of a schema at a level of the configuration that is being put in force.
+    fn flow(&mut self, schema: &config::FlowSchema, cores: usize) -> Arc<FlowStats> {
+        let key = (schema.name.clone(), schema.priority_level.clone());
+        let flow = self.flows.entry(key).or_insert_with(|| CountedFlow {
+            stats: Arc::new(FlowStats::new(&schema.name, &schema.priority_level, cores)),
+            configuration: 0,
+        });
+        flow.configuration = self.configurations;
+        flow.stats.clone()
+    }
+
+    /// Forgets what was counted of schemas that went, those that went first, where there are too many of them. Those
+    /// with requests stay: there are no more of them than requests.
+    fn forget(&mut self) {
+        let is_past = |flow: &&CountedFlow| flow.configuration < self.configurations;
+        let past = self.flows.values().filter(is_past).count();
+        let Some(more) = past.checked_sub(APF_PAST_FLOWS).filter(|more| *more > 0) else { return };
+        let idle = self.flows.iter().filter(|(_, flow)| is_past(flow) && flow.stats.is_idle());
+        let mut idle: Vec<_> = idle.map(|(key, flow)| (flow.configuration, key.clone())).collect();
+        idle.sort_unstable();
+        for (_, key) in idle.into_iter().take(more) {
+            self.flows.remove(&key);
+        }
+    }
 }
 
 /// The way to call cores.
@@ -194,14 +233,12 @@ impl FlowControl {
         let max_seats = config.priority_levels().iter().zip(&bounds).map(|(level, bounds)| {
             level.queuing().map(|queuing| estimate::max_seats(bounds.nominal, queuing.hand_size))
         });
-        let flows = config.flow_schemas().iter().map(|schema| {
-            let key = (schema.name.clone(), schema.priority_level.clone());
-            let made = || Arc::new(FlowStats::new(&schema.name, &schema.priority_level, self.cores));
-            kept.flows.entry(key).or_insert_with(made).clone()
-        });
+        kept.configurations += 1;
+        let flows = config.flow_schemas().iter().map(|schema| kept.flow(schema, self.cores)).collect();
+        kept.forget();
         let active = Active {
             classifier: Classifier::new(&config),
-            flows: flows.collect(),
+            flows,
             names: config.flow_schemas().iter().map(|schema| schema.name.as_str().into()).collect(),
             max_seats: max_seats.collect(),
             levels,
@@ -260,10 +297,10 @@ impl FlowControl {
         f64::from_bits(self.fair_fraction.load(Relaxed))
     }
 
-    /// All that was counted, schemas and levels of earlier configurations included.
+    /// What was counted, schemas and levels of earlier configurations included as far as they are remembered.
     pub fn flows(&self) -> Vec<Arc<FlowStats>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut flows: Vec<_> = kept.flows.values().cloned().collect();
+        let mut flows: Vec<_> = kept.flows.values().map(|flow| flow.stats.clone()).collect();
         flows.sort_by(|a, b| (&a.priority_level, &a.flow_schema).cmp(&(&b.priority_level, &b.flow_schema)));
         flows
     }

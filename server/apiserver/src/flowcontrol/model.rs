@@ -22,7 +22,7 @@ use super::{
     queue_set::QueueSet,
     stats::{FlowCells, Rejection},
 };
-use crate::authentication::UserInfo;
+use crate::{authentication::UserInfo, limits::APF_PAST_FLOWS};
 
 const MILLI: Duration = Duration::from_millis(1);
 
@@ -493,6 +493,30 @@ fn a_level_that_goes_serves_who_is_in_it() {
     assert_eq!(quiescing.requests.len(), model.running.len() + model.waiting.len());
     model.drain();
     assert_eq!(model.done.len(), 20);
+}
+
+#[test]
+fn what_was_counted_of_schemas_that_went_is_bounded() {
+    let levels = || vec![level("l", 100, 0, Some(0), queuing(4, 1, 50))];
+    let mut model = Model::new(4, 1, levels());
+    model.ask(0, "l", "a", Duration::from_secs(60));
+    let supplied = model.shared.active().flows.len() - 1;
+    let last = APF_PAST_FLOWS + 50;
+    for at in 0..=last {
+        let schema = FlowSchema { name: format!("s{at}"), ..schema("l") };
+        model.shared.put_in_force(Config::new(vec![schema], levels()), model.clock.now());
+    }
+    let of_level = || -> Vec<String> {
+        let flows = model.shared.flows();
+        flows.iter().filter(|f| f.priority_level == "l").map(|f| f.flow_schema.clone()).collect()
+    };
+    assert!(model.shared.flows().len() <= APF_PAST_FLOWS + 1 + supplied, "{}", model.shared.flows().len());
+    let names = of_level();
+    assert!(names.contains(&format!("s{last}")) && names.contains(&format!("s{}", last - 1)));
+    assert!(!names.contains(&"s0".to_owned()), "the one that went first");
+    assert!(names.contains(&"schema-l".to_owned()), "somebody of it runs");
+    assert_eq!(model.sum(|cells| cells.executing.get()), 1);
+    model.drain();
 }
 
 #[test]

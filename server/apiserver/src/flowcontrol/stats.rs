@@ -217,6 +217,11 @@ impl FlowStats {
         self.cores.iter().map(|cells| &cells.0)
     }
 
+    /// Nobody of it runs or waits.
+    pub fn is_idle(&self) -> bool {
+        self.cores().all(|cells| cells.executing.get() + cells.waiting.get() == 0)
+    }
+
     /// A number, all cores together.
     pub fn sum(&self, of: impl Fn(&FlowCells) -> &Cell) -> u64 {
         self.cores().map(|cells| of(cells).get()).sum()
