@@ -82,16 +82,18 @@ fn prepare(args: &CompareArgs, folder: &Path) -> Result<Bench> {
     let folder = folder.canonicalize().context(folder.display())?;
     let scratch = folder.join("clients");
     std::fs::create_dir_all(&scratch).context(scratch.display())?;
-    let admin_token = "admintoken";
+    let (admin_token, user_token) = ("admintoken", "usertoken0");
+    let users =
+        format!("{admin_token},admin,1,\"system:masters\"\n{user_token},user,2,\"{}\"\n", seed::GROUP);
     let tokens = folder.join("tokens.csv");
-    std::fs::write(&tokens, format!("{admin_token},admin,1,\"system:masters\"\nusertoken,user,2\n"))
-        .context(tokens.display())?;
+    std::fs::write(&tokens, users).context(tokens.display())?;
     let (server_cores, client_cores) = args.cores()?;
     Ok(Bench {
         common: Common {
             pki: Pki::make(&folder)?,
             tokens,
             admin_token: admin_token.to_owned(),
+            token: if args.as_administrator { admin_token } else { user_token }.to_owned(),
             ringbolt: args.ringbolt_binary()?,
             peer: args.peer_binaries()?,
             folder,

@@ -75,11 +75,12 @@ impl Work for Imbalance {
     fn run(&self, bench: &Bench, case: &Case, side: Side, _: Option<&Server>) -> Result<Measurement> {
         let cores = bench.server_cores.with(&bench.client_cores);
         let server = server::start(side, &bench.common, &cores, bench.ports)?;
+        seed::role(&server, &bench.common)?;
         seed::namespace(&server, &bench.common, NAMESPACE)?;
         seed::config_map(&server, &bench.common, get::CONFIG_MAP)?;
         let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{}", get::CONFIG_MAP);
         let url = format!("https://127.0.0.1:{}{path}", server.port);
-        let headers = [("Authorization", format!("Bearer {}", bench.common.admin_token))];
+        let headers = [("Authorization", format!("Bearer {}", bench.common.token))];
         let load = |connections: u32, streams: u32, seconds: f64| wrk::Load {
             url: &url,
             headers: &headers,

@@ -60,10 +60,8 @@ impl Client {
 
 impl Get {
     fn load(&self, bench: &Bench, case: &Case, server: &Server, seconds: f64) -> Result<Told> {
-        let headers = [
-            ("Authorization", format!("Bearer {}", bench.common.admin_token)),
-            ("Accept", self.accept.to_owned()),
-        ];
+        let headers =
+            [("Authorization", format!("Bearer {}", bench.common.token)), ("Accept", self.accept.to_owned())];
         let load = wrk::Load {
             url: &format!("https://127.0.0.1:{}{}", server.port, self.path),
             headers: &headers,
@@ -113,7 +111,7 @@ impl Work for Get {
     fn check(&self, bench: &Bench, servers: &[Server]) -> Result<()> {
         let mut shown = Vec::new();
         for server in servers {
-            let answer = server.client(&bench.common)?.get(&self.path, self.accept)?;
+            let answer = server.measured_client(&bench.common)?.get(&self.path, self.accept)?;
             shown.push(Shown::of(server.side, &answer)?);
         }
         same_work(&shown, self.objects)

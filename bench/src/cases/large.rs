@@ -49,7 +49,8 @@ impl Work for Large {
         };
         let mut shown = Vec::new();
         for server in servers {
-            let answer = server.client(&bench.common)?.get(&format!("{PATH}{query}"), "application/json")?;
+            let answer =
+                server.measured_client(&bench.common)?.get(&format!("{PATH}{query}"), "application/json")?;
             shown.push(Shown::of(server.side, &answer)?);
         }
         same_work(&shown, Some(objects))

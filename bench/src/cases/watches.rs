@@ -50,7 +50,7 @@ impl Work for Watches {
             let path = format!(
                 "/api/v1/namespaces/{NAMESPACE}/configmaps?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3D{name}"
             );
-            let answer = server.client(&bench.common)?.get(&path, "application/json")?;
+            let answer = server.measured_client(&bench.common)?.get(&path, "application/json")?;
             let events = answer.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             shown.push(Shown {
                 side: server.side,

@@ -135,7 +135,7 @@ impl Work for Writes {
     fn check(&self, bench: &Bench, servers: &[Server]) -> Result<()> {
         let mut shown = Vec::new();
         for server in servers {
-            let answer = once(self.verb, &mut server.client(&bench.common)?)?;
+            let answer = once(self.verb, &mut server.measured_client(&bench.common)?)?;
             shown.push(Shown::of(server.side, &answer)?);
         }
         // A delete answers with a Status on both sides, or with the object on both.

@@ -49,6 +49,10 @@ pub struct CompareArgs {
     /// Measure Ringbolt alone.
     #[arg(long)]
     pub no_peer: bool,
+    /// Measure requests of an administrator (`system:masters`): no role is asked about them, and they are exempt from
+    /// priority and fairness. Such results compare with no others.
+    #[arg(long)]
+    pub as_administrator: bool,
     /// Leave nginx out.
     #[arg(long)]
     pub no_nginx: bool,

@@ -22,5 +22,12 @@ pub const SEEDERS: usize = 16;
 /// How far the lengths of two answers may be apart, in parts of the longer one, to still count as the same work:
 /// timestamps, revisions and managedFields of differing managers are not equal to the byte.
 pub const LENGTH_TOLERANCE: f64 = 0.15;
+/// Part of a run's requests that may be errors for its figures to count: what a lost connection takes with it, and not
+/// what a server turns away.
+pub const ERRORS_MAX: f64 = 0.001;
+/// `--max-requests-inflight` of both API servers, and of mutating requests half of it. By default the level of ordinary
+/// users has 49 seats, on which queues of a flow of more than 300 requests overflow: `lease-1000` has 1,000 in flight, and
+/// would measure refusals. With this it has 1,224.
+pub const REQUESTS_INFLIGHT: u32 = 10_000;
 /// Percentiles of a latency curve.
 pub const PERCENTILES: [f64; 12] = [1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];

@@ -13,6 +13,14 @@ use crate::{
 /// What is known before anything runs; versions of servers come when they run.
 pub(super) fn begin(bench: &Bench, runs: u32, cases: &[Case]) -> Result<ReportMeta> {
     let mut rules: Vec<String> = rules::SAME_WORK.iter().map(|rule| (*rule).to_owned()).collect();
+    let common = &bench.common;
+    if common.token == common.admin_token {
+        rules.push(
+            "Requests were those of an administrator (--as-administrator): no role was asked about them, and they \
+             were exempt from API Priority and Fairness. The rule on roles and levels above does not hold."
+                .to_owned(),
+        );
+    }
     rules.push(format!(
         "Servers ran on core {}, clients on core {}; each run was {} s after {} s of warm-up, {runs} of each case.",
         bench.server_cores,

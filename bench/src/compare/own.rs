@@ -37,7 +37,7 @@ pub fn run(
         .arg("load")
         .args(arguments)
         .args(["--url", &format!("https://127.0.0.1:{}", server.port)])
-        .args(["--token", &bench.common.admin_token])
+        .args(["--token", &bench.common.token])
         .arg("--ca")
         .arg(&bench.common.pki.ca)
         .stdin(Stdio::null())

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::{
     cores::Cores,
+    limits,
     process::Process,
     server::{Common, Ports, Server, command, fresh_folder},
 };
@@ -44,6 +45,8 @@ pub(super) fn start(common: &Common, cores: &Cores, ports: Ports) -> Result<Serv
         format!("--service-account-signing-key-file={}", pki.service_account_key.display()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
+        format!("--max-requests-inflight={}", limits::REQUESTS_INFLIGHT),
+        format!("--max-mutating-requests-inflight={}", limits::REQUESTS_INFLIGHT / 2),
         "--allow-privileged=true".to_owned(),
         // Without it the server writes its own address into an Endpoints object every 10 s.
         "--endpoint-reconciler-type=none".to_owned(),

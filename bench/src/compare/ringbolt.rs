@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::{
     cores::Cores,
+    limits,
     process::Process,
     server::{Common, Server, command, fresh_folder},
 };
@@ -23,6 +24,8 @@ pub(super) fn start(common: &Common, cores: &Cores, port: u16) -> Result<Server>
         format!("--token-auth-file={}", common.tokens.display()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
+        format!("--max-requests-inflight={}", limits::REQUESTS_INFLIGHT),
+        format!("--max-mutating-requests-inflight={}", limits::REQUESTS_INFLIGHT / 2),
         "--embedded-controllers=".to_owned(),
         "--allow-privileged=true".to_owned(),
     ];

@@ -9,8 +9,12 @@ pub(super) const SAME_WORK: &[&str] = &[
     "Runs alternate between the sides, A B A B A B; medians are compared.",
     "CPU a request is the CPU of the server's processes over the whole life of the client, connections and handshakes \
      included, divided by the requests that were answered as they should be.",
-    "TLS with the same ECDSA P-256 certificate, the same bearer token of the same user (in system:masters), \
-     Node and RBAC authorization, audit off. API Priority and Fairness is at its default on the peer.",
+    "TLS with the same ECDSA P-256 certificate, the same bearer token of the same user, Node and RBAC \
+     authorization, audit off.",
+    "The user is nobody's administrator: a ClusterRole and a ClusterRoleBinding of its group, made by an administrator \
+     on both sides, allow what cases do. API Priority and Fairness is on on both with the configuration of a new \
+     cluster; requests are of the flow schema global-default and take seats. Seats are raised on both alike \
+     (--max-requests-inflight=10000, --max-mutating-requests-inflight=5000), so that nothing waits or is refused.",
     "The admission plugins that are on by default, on both sides. No controllers run on either: namespaces get their \
      default ServiceAccount from the benchmark, and only pods of create-pods-64 ask for its token.",
     "Both start with an empty store on the same file system and get the same objects through the API. Writes are \
@@ -20,6 +24,7 @@ pub(super) const SAME_WORK: &[&str] = &[
     "All connections are over loopback. Where the system's congestion control paces (BBR), Ringbolt gives such \
      connections one without pacing, and the peer does not: set net.ipv4.tcp_congestion_control=cubic to compare \
      without.",
-    "Requests that fail or answer with another status are errors; a case with errors is marked.",
+    "Requests that fail or answer with another status (403 and 429 among them) are errors. A case with errors is marked; \
+     where they are more than one in 1,000, and it is none of watches, its figures are refused.",
     "CPU is read from /proc/PID/task/*/schedstat and /proc/PID/stat; memory is VmRSS, read every 50 ms.",
 ];

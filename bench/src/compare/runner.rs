@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cases::{self, Case, Stage},
-    error::{Context as _, Result},
+    error::{Context as _, Error, Result},
     objects::NAMESPACE,
     report::{MetaLine, ReportMeta, write_html},
     result::{Measurement, Side},
@@ -159,6 +159,7 @@ fn run_case(
             }
             let done = case.work.run(bench, case, side, server).and_then(|mut measurement| {
                 measurement.run = run;
+                answered(case, &measurement)?;
                 findings.keep(measurement)
             });
             if let Some(server) = server {
@@ -172,9 +173,20 @@ fn run_case(
     }
 }
 
+/// Refuses a figure of requests that were refused: a 403 or a 429 is cheap. Events that a server does not keep up with
+/// are a finding, so watches are left to the marks of reports.
+fn answered(case: &Case, measurement: &Measurement) -> Result<()> {
+    let (errors, all) = (measurement.errors, measurement.errors + measurement.operations);
+    if case.stage != Stage::Watches && errors as f64 > all as f64 * limits::ERRORS_MAX {
+        return Err(Error::new(format!("{errors} of {all} requests were not answered as they should be")));
+    }
+    Ok(())
+}
+
 /// What a stage's store holds before its cases.
 fn fill(bench: &Bench, stage: Stage, server: &Server) -> Result<()> {
     let common = &bench.common;
+    seed::role(server, common)?;
     match stage {
         Stage::Small => {
             seed::namespace(server, common, NAMESPACE)?;

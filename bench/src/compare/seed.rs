@@ -15,6 +15,41 @@ use crate::{
     objects,
 };
 
+/// The group of the user whose requests are measured.
+pub const GROUP: &str = "benchmark";
+
+/// Makes the user whose requests are measured allowed by a role: a ClusterRole of what cases do, bound to its group.
+pub fn role(server: &Server, common: &Common) -> Result<()> {
+    let name = "ringbolt-bench";
+    let verbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    let rule = |group: &str, resources: &[&str]| serde_json::json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    let core = ["configmaps", "namespaces", "pods", "pods/status", "serviceaccounts"];
+    let role = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+        "rules": [rule("", &core), rule("coordination.k8s.io", &["leases"])],
+    });
+    let binding = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": GROUP}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+    });
+    let mut client = server.client(common)?;
+    post(&mut client, "/apis/rbac.authorization.k8s.io/v1/clusterroles", &role)?;
+    post(&mut client, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding)?;
+    // Authorizers learn of it a moment later.
+    let path = format!("/api/v1/namespaces/{}/configmaps", objects::NAMESPACE);
+    let mut client = server.measured_client(common)?;
+    let since = std::time::Instant::now();
+    loop {
+        let answer = client.get(&path, "application/json")?;
+        if answer.status != 403 || since.elapsed() > limits::ANSWER {
+            answer.expect(200, &path)?;
+            return Ok(());
+        }
+        std::thread::sleep(limits::READY_STEP);
+    }
+}
+
 /// Creates a namespace, and the account that its pods run as.
 pub fn namespace(server: &Server, common: &Common, name: &str) -> Result<()> {
     let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

@@ -26,8 +26,10 @@ pub struct Common {
     pub pki: Pki,
     /// `--token-auth-file` of both API servers.
     pub tokens: PathBuf,
-    /// Token of the user `admin` in `system:masters`.
+    /// Token of the user `admin` in `system:masters`, who seeds.
     pub admin_token: String,
+    /// Token of the user whose requests are measured.
+    pub token: String,
     /// Folder below which each server gets one of its own; one file system for all.
     pub folder: PathBuf,
     /// Binary of Ringbolt.
@@ -92,9 +94,14 @@ impl Server {
         }
     }
 
-    /// A connection for seeding and checks, as the administrator.
+    /// A connection for seeding, as the administrator.
     pub fn client(&self, common: &Common) -> Result<Client> {
         Client::connect(self.port, &common.pki.client(&["http/1.1"])?, &common.admin_token)
+    }
+
+    /// A connection for checks, as the user whose requests are measured.
+    pub fn measured_client(&self, common: &Common) -> Result<Client> {
+        Client::connect(self.port, &common.pki.client(&["http/1.1"])?, &common.token)
     }
 
     /// The processes with their numbers: those started, and nginx's workers.

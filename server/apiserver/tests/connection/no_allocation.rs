@@ -7,7 +7,7 @@ use ringbolt_controlplane::registry;
 use ringbolt_counting_allocator::allocations;
 use ringbolt_machinery::schema::Schema;
 
-use crate::rig::{Rig, Setup, admit_all, frame, h2_request};
+use crate::rig::{Rig, Setup, admit_all, frame, header_block};
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps/settings";
 
@@ -88,7 +88,17 @@ fn http1() {
 #[test]
 fn allowed_by_a_role() {
     let request = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer bound\r\n\r\n");
-    check(&mut rig(Protocol::from_alpn(None, 100)), |bytes, _| bytes.extend_from_slice(request.as_bytes()));
+    let mut rig = rig(Protocol::from_alpn(None, 100));
+    check(&mut rig, |bytes, _| bytes.extend_from_slice(request.as_bytes()));
+    assert_eq!(dispatched(&rig), 400);
+}
+
+/// Requests of ordinary users that got seats.
+fn dispatched(rig: &Rig) -> u64 {
+    let engine = rig.site.core.flow_control.get().expect("it is on");
+    let flows = engine.shared().flows();
+    let mine = flows.iter().find(|flow| flow.flow_schema == "global-default").expect("it is built in");
+    mine.sum(|cells| &cells.dispatched)
 }
 
 #[test]
@@ -97,17 +107,22 @@ fn of_a_level_with_seats() {
     let mut rig = rig_of(Protocol::from_alpn(None, 100), vec![Mode::AlwaysAllow]);
     let request = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer weak\r\n\r\n");
     check(&mut rig, |bytes, _| bytes.extend_from_slice(request.as_bytes()));
-    let engine = rig.site.core.flow_control.get().expect("it is on");
-    let flows = engine.shared().flows();
-    let mine = flows.iter().find(|flow| flow.flow_schema == "global-default").expect("it is built in");
-    assert_eq!(mine.sum(|cells| &cells.dispatched), 400);
+    assert_eq!(dispatched(&rig), 400);
 }
 
 #[test]
 fn http2() {
     let mut rig = rig(Protocol::from_alpn(Some(b"h2"), 100));
     rig.greet();
-    let headers = h2_request(1, "GET", &format!("{PATH}?resourceVersion=0"));
+    // An ordinary user: allowed by a role, and in need of a seat.
+    let block = header_block(&[
+        (":method", "GET"),
+        (":scheme", "https"),
+        (":authority", "localhost"),
+        (":path", &format!("{PATH}?resourceVersion=0")),
+        ("authorization", "Bearer bound"),
+    ]);
+    let headers = frame(1, 0x4 | 0x1, 1, &block);
     let window = frame(8, 0, 0, &4096_u32.to_be_bytes());
     check(&mut rig, |bytes, round| {
         bytes.extend_from_slice(&window);
@@ -115,6 +130,7 @@ fn http2() {
         bytes.extend_from_slice(&headers);
         bytes[at + 5..at + 9].copy_from_slice(&(round * 2 + 1).to_be_bytes());
     });
+    assert_eq!(dispatched(&rig), 400);
 }
 
 #[test]
