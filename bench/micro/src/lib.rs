@@ -8,6 +8,7 @@
 
 mod client;
 mod objects;
+mod policy;
 mod requests;
 mod scenarios;
 mod server;

@@ -5,6 +5,11 @@ use ringbolt_protocol::hpack::Encoder;
 /// The token of a user in `system:masters`.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
+/// The token of a user who has no rights but those that roles give to the groups.
+pub(crate) const USER_TOKEN: &str = "abcdef0123456789abcdef0123456789";
+/// The groups of that user, in the order of a token file.
+pub(crate) const USER_GROUPS: &str = "developers,on-call,team-00001";
+
 /// One request, before it has a protocol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
@@ -23,6 +28,11 @@ impl<'a> Ask<'a> {
     /// A GET of JSON.
     pub(crate) fn get(target: &'a str) -> Self {
         Ask { method: "GET", target, accept: "application/json", content_type: "", body: b"", token: TOKEN }
+    }
+
+    /// The same of the user whom roles allow it.
+    pub(crate) fn of_user(self) -> Self {
+        Ask { token: USER_TOKEN, ..self }
     }
 
     /// A request with a body of JSON.

@@ -1,6 +1,11 @@
 //! A whole server but for its sockets: every built-in resource, the filter chain, one core.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use arc_swap::ArcSwap;
 use ringbolt_apiserver::{
@@ -15,6 +20,7 @@ use ringbolt_apiserver::{
         chain::{ChainConfig, FrontConfig, default_build_handler_chain},
         max_in_flight::Limits,
     },
+    flowcontrol::{FlowControl, core::CoreFlowControl},
     metrics::Metrics,
     routes::RouteTable,
     server::{director::Director, draining::Draining, lifecycle_signals::LifecycleSignals},
@@ -40,9 +46,11 @@ use ringbolt_storage::{
 };
 
 use crate::{
+    Scale,
     client::Client,
     objects,
-    requests::{Ask, TOKEN},
+    policy::Policy,
+    requests::{Ask, TOKEN, USER_GROUPS, USER_TOKEN},
     store::{self, Prompt},
     tokens::Key,
 };
@@ -58,15 +66,27 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server whose store has the namespace `default` and nothing else.
+    /// A server whose store has the namespace `default` and nothing else. Only its administrator may do anything; there
+    /// is no priority and fairness, but a limit of requests in flight.
     pub(crate) fn new() -> Server {
-        Server::start(false, vec![Mode::Node, Mode::Rbac], None)
+        Server::start(false, None, None)
+    }
+
+    /// A server as clusters have it: the roles of the bootstrap policy and hundreds of bindings, one of which lets the
+    /// groups of [`USER_TOKEN`] and of service accounts read in `default`, and priority and fairness as it is at first.
+    pub(crate) fn guarded(scale: Scale) -> Server {
+        Server::start(false, Some(scale), None)
+    }
+
+    /// A guarded server that knows the tokens of its service accounts.
+    pub(crate) fn with_tokens(scale: Scale, key: &Key) -> Server {
+        Server::start(false, Some(scale), Some(key))
     }
 
     /// A server with the admission plugins that are on by default, and with what they look at in every cluster: the
     /// default account, and the priorities of the system.
     pub(crate) fn with_admission() -> Server {
-        let server = Server::start(true, vec![Mode::Node, Mode::Rbac], None);
+        let server = Server::start(true, None, None);
         for class in &SYSTEM_PRIORITY_CLASSES {
             let ask = Ask::send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", class.json.as_bytes());
             server.expect(&ask, "HTTP/1.1 201 ");
@@ -75,20 +95,20 @@ impl Server {
         server
     }
 
-    /// A server that knows the tokens of its service accounts, and lets them do everything.
-    pub(crate) fn with_tokens(key: &Key) -> Server {
-        Server::start(false, vec![Mode::AlwaysAllow], Some(key))
-    }
-
-    fn start(admits: bool, modes: Vec<Mode>, key: Option<&Key>) -> Server {
+    fn start(admits: bool, guards: Option<Scale>, key: Option<&Key>) -> Server {
         let schema = Schema::builtin();
         let registry = registry::build(schema);
         let stored = |resource| registry.find("", "v1", resource).expect("it is built in").stored;
         let (config_maps, pods, service_accounts) =
             (stored("configmaps"), stored("pods"), stored("serviceaccounts"));
+        let policy = guards.map(|_| Policy::new(schema, &registry));
+        let authorizers = match &policy {
+            Some(policy) => policy.authorizers.clone(),
+            None => Arc::new(Authorizers::of_modes(&[Mode::Node, Mode::Rbac])),
+        };
         let admission: Arc<dyn Admission> = match admits {
             true => {
-                let authorizers = Arc::new(Authorizers::of_modes(&modes));
+                let authorizers = authorizers.clone();
                 Arc::new(Pipeline::new(schema, &registry, default_admission(), authorizers))
             }
             false => Arc::new(AdmitAll),
@@ -103,15 +123,25 @@ impl Server {
             endpoints::install(&mut routes, schema, served, registry.namespaces, &admission);
         }
         let table = Arc::new(ArcSwap::from_pointee(routes.build().expect("no path twice")));
-        let site = Rc::new(site(storage, table.clone(), modes, account_tokens));
+        let site = Rc::new(site(storage, table.clone(), authorizers, policy.is_some(), account_tokens));
         let server = Server { site, store, table, config_maps, pods, service_accounts };
         let namespace = br#"{"metadata":{"name":"default"}}"#;
         server.expect(&Ask::send("POST", "/api/v1/namespaces", namespace), "HTTP/1.1 201 ");
+        if let (Some(policy), Some(scale)) = (policy, guards) {
+            policy.fill(&server, scale);
+        }
         server
     }
 
+    /// Requests of a flow schema that got a seat; none without priority and fairness.
+    pub(crate) fn dispatched(&self, flow_schema: &str) -> u64 {
+        let Some(flow_control) = self.site.core.flow_control.get() else { return 0 };
+        let flows = flow_control.shared().flows();
+        flows.iter().filter(|f| f.flow_schema == flow_schema).map(|f| f.sum(|cells| &cells.dispatched)).sum()
+    }
+
     /// Asks once, and looks at the answer.
-    fn expect(&self, ask: &Ask<'_>, expect: &str) {
+    pub(crate) fn expect(&self, ask: &Ask<'_>, expect: &str) {
         let answer = Client::http1(self).ask(ask);
         assert!(answer.contains(expect), "{answer}");
     }
@@ -166,7 +196,8 @@ fn default_admission() -> Config {
 fn site(
     storage: Arc<dyn Storage>,
     table: Arc<ArcSwap<RouteTable>>,
-    modes: Vec<Mode>,
+    authorizers: Arc<Authorizers>,
+    is_fair: bool,
     account_tokens: Option<ServiceAccountTokens>,
 ) -> Site {
     let wake: WakeCore = Arc::new(|| ());
@@ -176,7 +207,13 @@ fn site(
     signals.mux_and_discovery_complete.signal();
     let metrics = Metrics::new(1);
     core.metrics.get_or_init(|| metrics.clone());
-    let tokens = TokenFile::parse(&format!("{TOKEN},admin,1,system:masters")).expect("four columns");
+    let users = format!("{TOKEN},admin,1,system:masters\n{USER_TOKEN},jane,2,\"{USER_GROUPS}\"");
+    let tokens = TokenFile::parse(&users).expect("four columns");
+    let limits = Limits { readonly: Some(400), mutating: Some(200) };
+    let flow_control = is_fair.then(|| FlowControl::new(600, 1, Instant::now()));
+    if let Some(shared) = &flow_control {
+        core.flow_control.get_or_init(|| CoreFlowControl::new(shared.clone(), 0));
+    }
     let mut authenticators = Authenticators::new(None, Some(tokens), Anonymous::new(true));
     authenticators.service_accounts = account_tokens;
     let request_timeout = Duration::from_secs(60);
@@ -187,9 +224,9 @@ fn site(
         goaway_chance: 0.0,
         request_timeout,
         authenticators: Arc::new(authenticators),
-        max_in_flight: Limits { readonly: Some(400), mutating: Some(200) },
-        flow_control: None,
-        authorizers: Arc::new(Authorizers::of_modes(&modes)),
+        max_in_flight: limits,
+        flow_control,
+        authorizers,
         impersonation_modes: Arc::default(),
     };
     let director = Director { table, metrics };

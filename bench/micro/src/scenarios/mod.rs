@@ -15,12 +15,18 @@ use crate::{Run, Scale, Scenario};
 pub const ALL: &[Scenario] = &[
     scenario(
         "get_http1",
-        "GET of a ConfigMap of 1 KiB as kubectl asks it, from bytes to bytes",
+        "GET of a ConfigMap of 1 KiB as kubectl asks it, from bytes to bytes, allowed by a role and with a seat",
         400,
         reads::get_http1,
     ),
     scenario("get_http2", "the same as client-go asks it on a warm connection", 400, reads::get_http2),
     scenario("get_http2_protobuf", "the same in protobuf, converted before", 400, reads::get_http2_protobuf),
+    scenario(
+        "get_http2_unguarded",
+        "the same by an administrator, whom no role is asked about, without priority and fairness",
+        400,
+        reads::get_http2_unguarded,
+    ),
     scenario(
         "get_http2_service_account",
         "the GET of a pod that shows its service account's token, verified before",

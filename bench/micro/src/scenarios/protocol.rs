@@ -135,11 +135,11 @@ impl Handler for Keeps {
     fn reset(&mut self, _: StreamId) {}
 }
 
-pub(super) fn filter_chain(_: Scale) -> Run {
-    let server = Server::new();
+pub(super) fn filter_chain(scale: Scale) -> Run {
+    let server = Server::guarded(scale);
     server.with_config_map();
     let mut bytes = Vec::new();
-    Ask::get(TARGET).http1(&mut bytes);
+    Ask::get(TARGET).of_user().http1(&mut bytes);
     let mut keeps = Keeps(HeadBuf::default());
     Http::h1().receive(&bytes, &mut keeps);
     assert_eq!(keeps.0.head().body, BodyLength::None);
