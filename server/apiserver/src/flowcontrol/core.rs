@@ -416,7 +416,6 @@ impl CoreFlowControl {
             level.seats.gather_no_more(self.core);
             let Some(request) = set.get_mut(key) else { break };
             request.payload.granted = Some(request.seats());
-            request.payload.details = None;
             let waker = request.payload.waker.take();
             level.left(request.queue());
             if let Some(waker) = waker {

@@ -56,7 +56,7 @@ pub struct RequestDump {
     pub started: Option<Instant>,
     /// What it is thought to take.
     pub estimate: WorkEstimate,
-    /// What it is; of those that wait.
+    /// What it is; of those that wait or have waited.
     pub details: Option<RequestDetails>,
 }
 

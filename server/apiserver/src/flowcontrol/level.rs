@@ -62,7 +62,7 @@ pub struct Parked {
     pub granted: Option<u32>,
     /// Whom to tell then.
     pub waker: Option<Waker>,
-    /// For dumps; of those that wait.
+    /// For dumps; of those that wait or have waited: whoever found a seat at once is not worth the strings.
     pub details: Option<Box<RequestDetails>>,
 }
 

@@ -520,6 +520,23 @@ fn what_was_counted_of_schemas_that_went_is_bounded() {
 }
 
 #[test]
+fn a_dump_tells_what_requests_are_that_waited() {
+    let mut model = Model::new(1, 1, vec![level("l", 100, 0, Some(0), queuing(1, 1, 10))]);
+    assert!(model.ask(0, "l", "first", MILLI * 10));
+    assert!(!model.ask(0, "l", "second", MILLI * 10));
+    let user_of = |model: &Model, runs: bool| {
+        let dump =
+            model.shared.dump().into_iter().find(|dump| dump.name == "l").expect("a level of the test");
+        let request = dump.requests.into_iter().find(|request| request.started.is_some() == runs);
+        request.expect("one waits and one runs").details.map(|details| details.user)
+    };
+    assert_eq!(user_of(&model, false).as_deref(), Some("second"));
+    model.step(MILLI * 20);
+    assert_eq!(user_of(&model, true).as_deref(), Some("second"), "it runs now");
+    model.drain();
+}
+
+#[test]
 fn a_queue_may_be_no_longer_on_all_cores_together() {
     let mut model = Model::new(4, 4, vec![level("l", 100, 0, Some(0), queuing(1, 1, 10))]);
     let limit = model.limit("l") as usize;
