@@ -128,6 +128,16 @@ pub trait Admission: Send + Sync {
         Ok(())
     }
 
+    /// Whether the writer may create, for an object that an update or an apply found missing: the request was let
+    /// through as what its method is. `requested` is the name in the request's path. No plugin either.
+    ///
+    /// # Errors
+    /// The refusal; who has nobody to ask refuses.
+    fn confirm_create(&self, attributes: &Attributes<'_>, requested: &str) -> Result<(), Status> {
+        let _ = (attributes, requested);
+        Err(Status::internal_error("no authorizer provided, unable to authorize a create on update"))
+    }
+
     /// The validating half. A delete has no `object`, a create no `old`.
     ///
     /// # Errors
@@ -176,6 +186,10 @@ impl Admission for AdmitAll {
         _: &mut Value<'a>,
         _: Option<&Value<'_>>,
     ) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn confirm_create(&self, _: &Attributes<'_>, _: &str) -> Result<(), Status> {
         Ok(())
     }
 

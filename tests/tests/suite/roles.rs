@@ -167,3 +167,48 @@ fn nobody_hands_out_what_they_do_not_hold() {
     let everything = role("other", &[rule(&["*"], "*", &["*"])]);
     assert_eq!(alice("PUT", &format!("{roles}/other"), json, &everything).0, 403);
 }
+
+/// Who may update or patch does not create with it, neither by PUT nor by apply, dry or not.
+#[test]
+fn changing_is_not_creating() {
+    let server = Server::start("create-on-update", &["--embedded-controllers="]);
+    let (roles, bindings) = (format!("{RBAC}/clusterroles"), format!("{RBAC}/clusterrolebindings"));
+    for (user, verbs) in [("changer", vec!["update", "patch"]), ("maker", vec!["create", "update", "patch"])]
+    {
+        let rule = json!({"verbs": verbs, "apiGroups": ["", "coordination.k8s.io"], "resources": ["configmaps", "leases"]});
+        make(&server, "POST", &roles, &json!({"metadata": {"name": user}, "rules": [rule]}));
+        let role = json!({"apiGroup": GROUP, "kind": "ClusterRole", "name": user});
+        let subject = json!({"apiGroup": GROUP, "kind": "User", "name": user});
+        let binding = json!({"metadata": {"name": user}, "roleRef": role, "subjects": [subject]});
+        make(&server, "POST", &bindings, &binding);
+        wait_for(PATIENCE, || may(&server, user, "patch", "", "configmaps").then_some(())).unwrap();
+    }
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "new"}});
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}});
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/new";
+    let configs = "/api/v1/namespaces/default/configmaps/new";
+    for (method, path, kind, body, resource, group) in [
+        ("PUT", leases, "application/json", &lease, "leases", "coordination.k8s.io"),
+        ("PATCH", leases, APPLY, &lease, "leases", "coordination.k8s.io"),
+        ("PATCH", configs, APPLY, &config, "configmaps", ""),
+    ] {
+        let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
+        let expect = format!(
+            "{qualified} \"new\" is forbidden: User \"changer\" cannot create resource \"{resource}\" in API group \
+             \"{group}\" in the namespace \"default\""
+        );
+        for dry in ["&dryRun=All", ""] {
+            let path = format!("{path}?fieldManager=m{dry}");
+            let answer = ask(&server, "changer", method, &path, kind, body);
+            assert_eq!((answer.status, answer.json()["message"].as_str()), (403, Some(&*expect)), "{path}");
+        }
+        let plain = Connection::plain(&server).get(path).unwrap();
+        assert_eq!(plain.status, 404, "nothing was stored: {path}");
+        let path = format!("{path}?fieldManager=m");
+        assert_eq!(ask(&server, "maker", method, &path, kind, body).status, 201, "{path}");
+        // What is there may be changed.
+        let label = json!({"metadata": {"labels": {"x": "y"}}});
+        assert_eq!(ask(&server, "changer", "PATCH", &path, MERGE, &label).status, 200, "{path}");
+        make(&server, "DELETE", path.split('?').next().unwrap(), &json!({}));
+    }
+}

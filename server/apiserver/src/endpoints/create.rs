@@ -222,6 +222,10 @@ pub(crate) fn prepare<'a>(
         return Err(invalid(&errors));
     }
     warnings.extend(field::found(|| strategy.warnings(Part::Main, object, None)));
+    // A POST was asked about before it came here.
+    if !requested.is_empty() {
+        store.admission.confirm_create(&attributes, requested)?;
+    }
     let admitted = store.admission.validate(&attributes, arena, Some(object), None);
     let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, object, None));
     warnings.append(&mut warned.borrow_mut());

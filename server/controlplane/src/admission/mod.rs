@@ -294,6 +294,10 @@ impl Admission for Pipeline {
         self.escalation.confirm(&self.authorizers, attributes, requested, arena, object, old)
     }
 
+    fn confirm_create(&self, attributes: &Attributes<'_>, requested: &str) -> Result<(), Status> {
+        permissions::confirm_create(&self.authorizers, attributes, requested)
+    }
+
     fn validate(
         &self,
         attributes: &Attributes<'_>,

@@ -2,8 +2,9 @@
 
 use ringbolt_apiserver::{
     admission::Attributes,
-    authorization::{Authorizers, Decision},
+    authorization::{Authorizers, Decision, forbidden_verb},
 };
+use ringbolt_machinery::status::Status;
 use ringbolt_protocol::request_info::{RequestInfo, Verb};
 
 /// Whether the writer may do `verb` to what `of` is about. An authorizer that errs says no.
@@ -32,6 +33,20 @@ pub(crate) fn about<'r>(
         resource,
         name,
         ..RequestInfo::default()
+    }
+}
+
+/// 403 where the writer may change the object `requested`, but not create it.
+pub(super) fn confirm_create(
+    authorizers: &Authorizers,
+    attributes: &Attributes<'_>,
+    requested: &str,
+) -> Result<(), Status> {
+    let facts = attributes.served.facts;
+    let of = about((facts.group, facts.version, facts.resource), attributes.namespace, requested);
+    match authorizers.authorize_verb(attributes.user, "create", &of) {
+        Decision::Allow => Ok(()),
+        Decision::NoOpinion(reason) => Err(forbidden_verb(attributes.user, "create", &of, &reason)),
     }
 }
 
