@@ -13,7 +13,7 @@ use ringbolt_apiserver::{
 use ringbolt_protocol::request_info::RequestInfo;
 use ringbolt_storage::object::{Attributes, Event, EventKind, Object, ResourceId};
 
-use crate::{Run, Scale};
+use crate::{Run, Scale, policy::HASH_SEED};
 
 const KINDS: RbacKinds = RbacKinds {
     roles: ResourceId(0),
@@ -64,7 +64,7 @@ impl Policy {
 
 fn policy(scale: Scale) -> Arc<Rbac> {
     let rbac = Arc::new(Rbac::default());
-    let mut policy = Policy(RbacFollower::new(rbac.clone(), KINDS));
+    let mut policy = Policy(RbacFollower::with_fixed_hashes(rbac.clone(), KINDS, HASH_SEED));
     policy.add(KINDS.cluster_roles, "", "admin", admin());
     let reader = r#""rules":[{"verbs":["get","list","watch"],"apiGroups":[""],"resources":["pods"]}]}"#;
     for number in 0..scale.of(NAMESPACES) {
@@ -125,7 +125,7 @@ pub(super) fn miss(scale: Scale) -> Run {
 /// A role that all namespaces use changes, and what comes of it is published.
 pub(super) fn change_of_a_role(scale: Scale) -> Run {
     let rbac = Arc::new(Rbac::default());
-    let mut policy = Policy(RbacFollower::new(rbac, KINDS));
+    let mut policy = Policy(RbacFollower::with_fixed_hashes(rbac, KINDS, HASH_SEED));
     for number in 0..scale.of(NAMESPACES * BINDINGS) {
         let subject = format!(r#"{{"kind":"User","name":"user-{number:05}"}}"#);
         policy.bind(&format!("ns-{:05}", number % NAMESPACES), &format!("b-{number}"), "admin", &subject);
@@ -143,7 +143,7 @@ pub(super) fn change_of_a_role(scale: Scale) -> Run {
 /// One more binding of 10,000, and what comes of it is published.
 pub(super) fn change_of_a_binding(scale: Scale) -> Run {
     let rbac = Arc::new(Rbac::default());
-    let mut policy = Policy(RbacFollower::new(rbac, KINDS));
+    let mut policy = Policy(RbacFollower::with_fixed_hashes(rbac, KINDS, HASH_SEED));
     let subject = |number: usize| format!(r#"{{"kind":"User","name":"user-{number:05}"}}"#);
     let count = scale.of(NAMESPACES * BINDINGS);
     for number in 0..count {

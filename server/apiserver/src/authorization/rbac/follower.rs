@@ -9,6 +9,7 @@ use ringbolt_storage::{
 
 use super::{
     Rbac,
+    hash::Seed,
     index::Index,
     objects::{self, Binding, RoleRef},
 };
@@ -44,7 +45,13 @@ pub struct RbacFollower {
 impl RbacFollower {
     /// A follower of the store that holds `kinds`.
     pub fn new(rbac: Arc<Rbac>, kinds: RbacKinds) -> RbacFollower {
-        RbacFollower { rbac, kinds, index: Index::new() }
+        RbacFollower { rbac, kinds, index: Index::new(Seed::new()) }
+    }
+
+    /// One whose hashes are the same in every process, for measurements that chance must not change. Whoever knows the
+    /// seed can make decisions slow: never in a server.
+    pub fn with_fixed_hashes(rbac: Arc<Rbac>, kinds: RbacKinds, seed: u64) -> RbacFollower {
+        RbacFollower { rbac, kinds, index: Index::new(Seed::fixed(seed)) }
     }
 
     fn see(&mut self, object: &Object, is_there: bool) {
@@ -68,7 +75,7 @@ impl Follower for RbacFollower {
     }
 
     fn resync(&mut self, storage: &dyn Storage) {
-        self.index = Index::new();
+        self.index = Index::new(self.index.seed());
         for kind in self.kinds.all() {
             for object in storage.snapshot(kind).range("", None) {
                 self.see(object, true);

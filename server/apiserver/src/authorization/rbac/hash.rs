@@ -16,6 +16,10 @@ impl Seed {
         let of_memory = std::ptr::from_ref(&FOLD).addr() as u64;
         Seed(getrandom::u64().unwrap_or(of_memory))
     }
+    /// One that is the same in every process.
+    pub(super) fn fixed(seed: u64) -> Seed {
+        Seed(seed)
+    }
     /// Of a name.
     pub(super) fn text(self, text: &str) -> u64 {
         let bytes = text.as_bytes();

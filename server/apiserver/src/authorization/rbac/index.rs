@@ -34,9 +34,9 @@ pub(super) struct Index {
 
 impl Index {
     /// Without roles and bindings.
-    pub(super) fn new() -> Index {
+    pub(super) fn new(seed: Seed) -> Index {
         Index {
-            policy: Policy::new(Seed::new()),
+            policy: Policy::new(seed),
             slots: HashMap::new(),
             uses: Vec::new(),
             free: Vec::new(),
@@ -44,6 +44,11 @@ impl Index {
             large: HashMap::new(),
             stale: HashSet::new(),
         }
+    }
+
+    /// What its hashes start from.
+    pub(super) fn seed(&self) -> Seed {
+        self.policy.seed
     }
 
     /// The slot of a role, made where it has none.
