@@ -12,7 +12,11 @@ use ringbolt_protocol::request_info::RequestInfo;
 
 pub use self::{
     always::{AlwaysAllow, AlwaysDeny},
-    rules::{ResourceRule, Rules},
+    rules::{RuleSet, Rules},
+};
+pub(crate) use self::{
+    rbac::PolicyRule,
+    rules::{Found, RuleWalk},
 };
 use crate::authentication::{UserInfo, user::SYSTEM_PRIVILEGED};
 

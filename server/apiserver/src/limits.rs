@@ -48,6 +48,10 @@ pub const FLOW_BODY_MIN: usize = 16 << 10;
 /// Bytes of stored objects that a long list decodes and encodes anew before others on the core have their turn: about
 /// half a millisecond's work.
 pub const LIST_ENCODE_SLICE_BYTES: usize = 128 << 10;
+/// What a SelfSubjectRulesReview encodes in one piece.
+pub const RULES_PIECE_BYTES: usize = 32 << 10;
+/// Bindings that it goes along before others on the core have their turn, some 30 ns each.
+pub const RULES_STEP_BINDINGS: usize = 2_048;
 /// Encoded items that a list in protobuf holds from when it had to know their length until their turn comes, where
 /// they are not kept with their objects. Beyond it they are encoded a second time.
 pub const LIST_HELD_BYTES: usize = 1 << 20;
@@ -179,6 +183,15 @@ pub const INFORMER_SLEEP_MAX: Duration = Duration::from_millis(250);
 /// Roles of one subject in one namespace that a decision looks at one by one, some 2 ns each; more are put together in
 /// a table when they change.
 pub const ROLES_WALKED: usize = 64;
+/// Names of a rule that are compared one by one; more are found by a table.
+pub const RULE_NAMES_WALKED: usize = 32;
+/// Rules of a role about some objects only that are looked at one by one for a question about their resource; where
+/// there are more they are found by the name of the object. A role with more rules than this is looked at once for each
+/// question, by however many groups it is bound.
+pub const ROLE_RULES_WALKED: usize = 32;
+/// Roles that are told by name in the reason of a refusal because they are missing; a subject that thousands of bindings
+/// without a role are for would have each refusal tell megabytes.
+pub const MISSING_ROLES_TOLD: usize = 1_000;
 /// Entries that a rule has in a table of rules for each name that it lists, of verbs, groups, resources or objects: with
 /// five groups and twenty resources, or eight verbs on ten resources, each combination is one. A rule that would have more
 /// is looked at for each question, so that a few kilobytes of names do not come to megabytes of combinations.

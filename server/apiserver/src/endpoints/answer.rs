@@ -29,7 +29,8 @@ use crate::{
     response_writers::indent,
 };
 
-static NEWLINE: &[u8] = b"\n";
+/// What ends compact text.
+pub(crate) static NEWLINE: &[u8] = b"\n";
 
 /// What the client wants to read.
 #[derive(Clone)]

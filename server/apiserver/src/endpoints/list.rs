@@ -223,16 +223,17 @@ impl Answer {
         let bytes: usize = page.items.iter().map(|o| o.json.len()).sum();
         match self.media.format {
             _ if bytes <= LIST_INLINE_BYTES => {}
-            Format::Json if !self.media.pretty => return self.stream(JsonList::new(self, store, page)),
-            Format::Protobuf => return self.stream(ProtobufList::new(self, store, page)),
+            Format::Json if !self.media.pretty => return self.stream(200, JsonList::new(self, store, page)),
+            Format::Protobuf => return self.stream(200, ProtobufList::new(self, store, page)),
             Format::Json | Format::Yaml => {}
         }
         Outcome::Ready(self.flat_list(store, page))
     }
 
-    fn stream(&self, mut parts: impl ListParts + 'static) -> Outcome {
+    /// A body in parts.
+    pub(crate) fn stream(&self, status: u16, mut parts: impl ListParts + 'static) -> Outcome {
         let content_type = answer::content_type(self.media.format);
-        let mut response = Response { status: 200, content_type, ..Response::default() };
+        let mut response = Response { status, content_type, ..Response::default() };
         if !self.gzip {
             return Outcome::Stream(response, Box::new(ListSource(parts)));
         }

@@ -12,7 +12,7 @@ use crate::{
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Parts may have been handed out; so many bytes of stored objects were decoded and encoded for it.
     On {
         /// Bytes.
@@ -23,7 +23,7 @@ pub(super) enum Step {
 }
 
 /// A list's body, item by item.
-pub(super) trait ListParts {
+pub(crate) trait ListParts {
     /// Hands out what comes next, a few parts or none; a list that fails is over.
     fn step(&mut self, part: &mut dyn FnMut(Bytes)) -> Result<Step, Status>;
 
@@ -45,14 +45,14 @@ pub(super) trait ListParts {
 }
 
 /// The whole body, of about so many bytes.
-pub(super) fn flat(mut parts: impl ListParts, about: usize) -> Result<Vec<u8>, Status> {
+pub(crate) fn flat(mut parts: impl ListParts, about: usize) -> Result<Vec<u8>, Status> {
     let mut flat = Vec::with_capacity(about);
     while parts.step(&mut |part| flat.extend_from_slice(&part))? != Step::End {}
     Ok(flat)
 }
 
 /// A list as the body of an answer. Where items must be encoded it lets others on the core have their turn.
-pub(super) struct ListSource<P>(pub(super) P);
+pub(crate) struct ListSource<P>(pub(crate) P);
 
 impl<P: ListParts> StreamSource for ListSource<P> {
     fn poll(&mut self, waker: &Waker, room: usize, part: &mut dyn FnMut(Bytes)) -> StreamState {

@@ -3,6 +3,7 @@
 mod access;
 mod attributes;
 mod rules;
+mod rules_body;
 mod user_info;
 mod validation;
 
@@ -21,7 +22,7 @@ use ringbolt_storage::object::ResourceId;
 
 use crate::{
     authentication::{Authenticators, UserInfo, service_account::Lookup},
-    authorization::Authorizers,
+    authorization::{Authorizers, Rules},
     endpoints::{
         answer,
         managed_fields::Tracker,
@@ -98,10 +99,18 @@ impl ResourceEndpoint for Review {
     }
 }
 
+/// What a review comes to.
+enum Reviewed {
+    /// The review, encoded.
+    Whole(Bytes),
+    /// The rules that it tells.
+    Rules(Rules),
+}
+
 impl Review {
     fn create(&self, request: &Request<'_>) -> Result<Outcome, Status> {
         let sent = Sent::take(&self.store, request)?;
-        let json = request.core.with_arena(|arena| {
+        let reviewed = request.core.with_arena(|arena| {
             let mut review = sent.decode(&self.store, request, arena)?;
             let options = CreateOptions::parse(request.head.query());
             if let Some(meta) = review.path_mut(&["metadata"]).and_then(Value::as_map_mut) {
@@ -112,19 +121,21 @@ impl Review {
                 &self.store,
                 &mut review,
             );
-            self.answer(arena, review, request.user, &request.core.token_lookup())
+            self.review(arena, review, request.user, &request.core.token_lookup())
         })?;
-        Ok(Outcome::Ready(sent.answer.object(&self.store, 201, &json, &[])))
+        match reviewed {
+            Reviewed::Whole(json) => Ok(Outcome::Ready(sent.answer.object(&self.store, 201, &json, &[]))),
+            Reviewed::Rules(rules) => rules::respond(&sent.answer, &self.store, rules),
+        }
     }
 
-    /// The reviewed review, encoded.
-    fn answer<'a>(
+    fn review<'a>(
         &self,
         arena: &'a Bump,
         review: Value<'a>,
         asker: &UserInfo,
         at: &Lookup<'_>,
-    ) -> Result<Bytes, Status> {
+    ) -> Result<Reviewed, Status> {
         let reviewers = &self.reviewers;
         let reviewed = match self.kind {
             Kind::SubjectAccess | Kind::SelfSubjectAccess | Kind::LocalSubjectAccess => {
@@ -135,11 +146,13 @@ impl Review {
                 }
                 access::review(arena, &reviewers.authorizers, self.kind, review, asker)
             }
-            Kind::SelfSubjectRules => rules::review(arena, &reviewers.authorizers, &review, asker)?,
+            Kind::SelfSubjectRules => {
+                return rules::rules(&reviewers.authorizers, &review, asker).map(Reviewed::Rules);
+            }
             Kind::SelfSubject => user_info::review_self(arena, asker),
             Kind::Token => user_info::review_token(arena, reviewers, review, at)?,
         };
-        Ok(not_stored::encoded(&self.store, &reviewed))
+        Ok(Reviewed::Whole(not_stored::encoded(&self.store, &reviewed)))
     }
 }
 

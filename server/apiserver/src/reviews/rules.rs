@@ -1,66 +1,66 @@
 //! SelfSubjectRulesReview: what the asker may do in a namespace, as rules.
 
-use bumpalo::{Bump, collections::Vec as ArenaVec};
-use ringbolt_machinery::{
-    status::Status,
-    value::{Map, Value},
-};
+use std::sync::Arc;
 
+use bytes::Bytes;
+use ringbolt_machinery::{status::Status, value::Value};
+use ringbolt_protocol::media_type::Format;
+
+use super::rules_body::{RulesBody, Wire};
 use crate::{
     authentication::UserInfo,
-    authorization::{Authorizers, ResourceRule, Rules},
+    authorization::{Authorizers, Rules},
+    endpoints::{
+        answer::{self, Answer, NEWLINE},
+        list_parts::flat,
+        render::{Form, Render},
+        resource::ResourceStore,
+    },
+    limits::LIST_INLINE_BYTES,
+    response::{Outcome, Response},
 };
 
-/// The review, which says nothing of what was asked.
-pub(super) fn review<'a>(
-    arena: &'a Bump,
+/// The rules that are asked for.
+pub(super) fn rules(
     authorizers: &Authorizers,
-    review: &Value<'a>,
+    review: &Value<'_>,
     asker: &UserInfo,
-) -> Result<Value<'a>, Status> {
-    let namespace = review.str_at(&["spec", "namespace"]).unwrap_or("");
-    if namespace.is_empty() {
-        return Err(Status::bad_request("no namespace on request"));
+) -> Result<Rules, Status> {
+    match review.str_at(&["spec", "namespace"]).unwrap_or("") {
+        "" => Err(Status::bad_request("no namespace on request")),
+        namespace => Ok(authorizers.rules_for(asker, namespace)),
     }
-    let rules = authorizers.rules_for(asker, namespace);
-    let mut status = Map::new_in(arena);
-    status.push_unique("resourceRules", Value::List(resource_rules(arena, &rules)));
-    let mut list = ArenaVec::new_in(arena);
-    for (verbs, urls) in &rules.non_resource {
-        let mut rule = Map::new_in(arena);
-        rule.push_unique("verbs", texts(arena, verbs));
-        rule.push_unique("nonResourceURLs", texts(arena, urls));
-        list.push(Value::Map(rule));
-    }
-    status.push_unique("nonResourceRules", Value::List(list));
-    status.push_unique("incomplete", Value::Bool(rules.incomplete));
-    let error = rules.evaluation_error();
-    if !error.is_empty() {
-        status.push_unique("evaluationError", Value::String(arena.alloc_str(&error)));
-    }
-    let mut answer = Map::new_in(arena);
-    answer.push_unique("metadata", Value::Map(Map::new_in(arena)));
-    answer.push_unique("status", Value::Map(status));
-    Ok(Value::Map(answer))
 }
 
-fn resource_rules<'a>(arena: &'a Bump, rules: &Rules) -> ArenaVec<'a, Value<'a>> {
-    let mut list = ArenaVec::new_in(arena);
-    for ResourceRule { verbs, api_groups, resources, resource_names } in &rules.resource {
-        let mut rule = Map::new_in(arena);
-        rule.push_unique("verbs", texts(arena, verbs));
-        rule.push_unique("apiGroups", texts(arena, api_groups));
-        rule.push_unique("resources", texts(arena, resources));
-        if !resource_names.is_empty() {
-            rule.push_unique("resourceNames", texts(arena, resource_names));
-        }
-        list.push(Value::Map(rule));
-    }
-    list
+/// The review with its status as [`Answer::object`] takes it, in one piece. It says nothing of what was asked.
+pub(super) fn whole(rules: Rules) -> Result<Bytes, Status> {
+    let body = RulesBody::new(rules, Wire::Json { head: Bytes::new(), tail: b"" });
+    flat(body, 1 << 10).map(Bytes::from)
 }
 
-fn texts<'a>(arena: &'a Bump, from: &[String]) -> Value<'a> {
-    let mut list = ArenaVec::with_capacity_in(from.len(), arena);
-    list.extend(from.iter().map(|text| Value::String(arena.alloc_str(text))));
-    Value::List(list)
+/// The answer, in parts where it is long.
+pub(super) fn respond(to: &Answer, store: &Arc<ResourceStore>, rules: Rules) -> Result<Outcome, Status> {
+    if to.form != Form::Object || to.unconvertible.is_some() {
+        // Of its metadata alone.
+        let json = whole(Rules::default())?;
+        return Ok(Outcome::Ready(to.object(store, 201, &json, &[])));
+    }
+    let render = Render { core: &to.core, store, form: to.form };
+    let format = to.media.format;
+    let wire = match format {
+        Format::Protobuf => Wire::Protobuf { store: store.clone() },
+        Format::Json | Format::Yaml => Wire::Json { head: render.head(), tail: NEWLINE },
+    };
+    let mut body = RulesBody::new(rules, wire);
+    if body.is_longer_than(LIST_INLINE_BYTES) {
+        // To indent text or to turn it into YAML takes all of it at once: what is long stays as it is, and is YAML too.
+        return Ok(to.stream(201, body));
+    }
+    let mut text = flat(body, LIST_INLINE_BYTES / 16)?;
+    if format == Format::Yaml || to.media.pretty {
+        text.pop();
+        text = to.text(&text);
+    }
+    let response = Response::new(201, answer::content_type(format), text);
+    Ok(Outcome::Ready(to.compressed(response)))
 }

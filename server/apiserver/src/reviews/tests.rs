@@ -53,7 +53,11 @@ fn answer(kind: (&str, &str), body: &str, groups: &[&str]) -> Result<String, (u1
     assert!(tree.strict_errors.is_empty(), "{:?}", tree.strict_errors);
     let (storage, verified) = (service_account::empty_store(), service_account::VerifiedTokens::default());
     let at = Lookup::new(&*storage, &verified, 0);
-    let text = review.answer(&arena, tree.value, &asker, &at).map_err(|s| (s.code, s.message))?;
+    let reviewed = review.review(&arena, tree.value, &asker, &at).map_err(|s| (s.code, s.message))?;
+    let text = match reviewed {
+        Reviewed::Whole(text) => text,
+        Reviewed::Rules(rules) => rules::whole(rules).unwrap(),
+    };
     Ok(format!("{{{}", String::from_utf8(text.to_vec()).unwrap()))
 }
 

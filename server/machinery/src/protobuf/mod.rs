@@ -4,6 +4,7 @@
 mod decode;
 mod encode;
 mod envelope;
+mod field;
 mod list;
 mod transcode;
 mod watch;
@@ -14,6 +15,7 @@ use std::fmt;
 pub use decode::decode;
 pub use encode::{encode, encode_object};
 pub use envelope::{MAGIC, Unknown, decode_unknown, encode_unknown, unknown_head, unknown_tail};
+pub use field::{bool_field, field_head, field_len};
 pub use list::{ListMeta, item_head, item_head_len, item_len, list, list_head};
 pub use transcode::encode_stored;
 pub use watch::{watch_event, watch_event_head};

@@ -69,8 +69,7 @@ impl Authorizer for NodeAuthorizer {
 
     fn rules_for(&self, user: &UserInfo, _: &str, rules: &mut Rules) {
         if node_identity(user).is_some() {
-            rules.incomplete = true;
-            rules.errors.push("node authorizer does not support user rule resolution".to_owned());
+            rules.add_unlisted("node authorizer does not support user rule resolution");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is asked, with the keys by which an index finds rules that may allow it.
 
+use std::cell::Cell;
+
 use ringbolt_protocol::request_info::RequestInfo;
 
 use super::{
@@ -22,6 +24,32 @@ pub(super) struct Asked<'r> {
     len: usize,
     /// The bits of the keys, see [`filter_bit`].
     pub(super) filter: u64,
+    /// Roles that were looked at and do not allow it.
+    pub(super) refused: Refused,
+}
+
+/// Slots of large roles that do not allow what is asked: each is looked at once, by however many groups it is bound. A
+/// few have room, the last ones: nobody's groups share many that are large.
+#[derive(Default)]
+pub(super) struct Refused {
+    slots: [Cell<u32>; REFUSED],
+    count: Cell<usize>,
+}
+
+const REFUSED: usize = 16;
+
+impl Refused {
+    /// Whether a role is known not to allow it.
+    pub(super) fn has(&self, slot: u32) -> bool {
+        self.slots.iter().take(self.count.get()).any(|known| known.get() == slot)
+    }
+
+    /// A role does not allow it.
+    pub(super) fn add(&self, slot: u32) {
+        let count = self.count.get();
+        self.slots[count % REFUSED].set(slot);
+        self.count.set(count + 1);
+    }
 }
 
 /// A rule can name a question's group and resource in this many ways: the group or `*`, and the resource (with its
@@ -60,6 +88,7 @@ impl<'r> Asked<'r> {
             keys: [0; KEYS],
             len: 0,
             filter: 0,
+            refused: Refused::default(),
         };
         if asked.is_resource {
             asked.find_keys(seed);
@@ -91,10 +120,10 @@ impl<'r> Asked<'r> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::names::Names, *};
 
-    fn names(list: &[&str]) -> Box<[Box<str>]> {
-        list.iter().map(|name| Box::from(*name)).collect()
+    fn names(list: &[&str]) -> Names {
+        list.iter().copied().collect()
     }
 
     #[test]

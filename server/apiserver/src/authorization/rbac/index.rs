@@ -13,7 +13,7 @@ use super::{
     rule::PolicyRule,
     scope::ScopeName,
 };
-use crate::limits::MERGED_ENTRIES;
+use crate::{authorization::RuleSet, limits::MERGED_ENTRIES};
 
 /// The policy, and what it takes to change it.
 pub(super) struct Index {
@@ -80,11 +80,12 @@ impl Index {
             return;
         }
         let slot = self.slot(role);
-        let before = self.policy.slot(slot).role.as_ref().map(|role| &role.rules);
+        let before = self.policy.slot(slot).role.as_ref().map(|role| &role.rules.rules);
         if before == rules.as_ref() {
             return;
         }
-        let compiled = rules.map(|rules| Arc::new(CompiledRole::new(self.policy.seed, rules)));
+        let seed = self.policy.seed;
+        let compiled = rules.map(|rules| Arc::new(CompiledRole::new(seed, RuleSet::new(rules))));
         self.policy.set_slot(slot, Slot::new(compiled));
         for name in self.large.keys() {
             if self.policy.scope_mut(name).slots().binary_search(&slot).is_ok() {

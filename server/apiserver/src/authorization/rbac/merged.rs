@@ -59,7 +59,7 @@ fn keys(seed: Seed, rule: &PolicyRule, mut add: impl FnMut(u64, u64)) {
 /// How many entries the roles of `slots` come to.
 pub(super) fn entries(policy: &Policy, slots: &[u32]) -> usize {
     let roles = slots.iter().filter_map(|slot| policy.slot(*slot).role.as_ref());
-    let rules = roles.flat_map(|role| &role.rules);
+    let rules = roles.flat_map(|role| &role.rules.rules);
     rules.filter_map(|rule| rule.exact_keys().or(rule.keys())).sum()
 }
 
@@ -77,10 +77,10 @@ impl Merged {
             if role.has_paths() {
                 with_paths.push(*slot);
             }
-            if role.rules.iter().any(|rule| rule.keys().is_none()) {
+            if role.rules.rules.iter().any(|rule| rule.keys().is_none()) {
                 wide.push(*slot);
             }
-            for rule in role.rules.iter().filter(|rule| rule.keys().is_some()) {
+            for rule in role.rules.rules.iter().filter(|rule| rule.keys().is_some()) {
                 keys(policy.seed, rule, |key, exact| {
                     filter |= filter_bit(key);
                     pairs.push((exact, *slot));

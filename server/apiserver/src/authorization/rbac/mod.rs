@@ -10,37 +10,57 @@
 
 mod asked;
 mod follower;
+mod grants;
 mod hash;
 mod index;
 mod merged;
+mod names;
 mod objects;
 mod policy;
 mod rule;
 mod scope;
 mod table;
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use arc_swap::ArcSwap;
 use ringbolt_protocol::request_info::RequestInfo;
 
 pub use self::follower::{RbacFollower, RbacKinds};
+pub(crate) use self::rule::PolicyRule;
 use self::{
     asked::Asked,
+    grants::{GrantWalk, Grants},
     hash::Seed,
     policy::{Policy, Verdict},
-    rule::{Names, PolicyRule},
 };
-use super::{Authorizer, Decision, ResourceRule, Rules, rules::aggregate};
-use crate::authentication::UserInfo;
+use super::{
+    Authorizer, Decision, Rules,
+    rules::{Found, aggregate},
+};
+use crate::{authentication::UserInfo, limits::MISSING_ROLES_TOLD};
 
-/// The bindings that apply to somebody, as rules.
-#[derive(Default)]
-struct BoundRules {
-    /// Their rules: bindings of the cluster first, then those of the namespace; none is left out or put together.
-    rules: Vec<Arc<PolicyRule>>,
-    /// Roles that could not be found, in the words of kube-apiserver.
-    errors: Vec<String>,
+/// The roles of the bindings that apply to somebody, as the policy was when it was asked.
+#[derive(Debug)]
+pub(super) struct BoundRoles {
+    policy: Arc<Policy>,
+    grants: Grants,
+}
+
+/// How far a walk over [`BoundRoles`] came.
+#[derive(Debug, Default)]
+pub(super) struct BoundWalk(GrantWalk);
+
+impl BoundRoles {
+    /// The rules of the next binding: those of the cluster first, then those of the namespace; none is left out or put
+    /// together.
+    pub(super) fn next(&self, walk: &mut BoundWalk) -> Option<Found<'_>> {
+        let grant = self.grants.next(&mut walk.0)?;
+        Some(match &self.policy.slot(grant.slot).role {
+            Some(role) => Found::Rules(&role.rules),
+            None => Found::Missing(grant.binding.role.not_found()),
+        })
+    }
 }
 
 /// The authorizer.
@@ -61,21 +81,6 @@ impl Default for Rbac {
     }
 }
 
-impl Rbac {
-    /// What a user may do in a namespace, or in the whole cluster where it is empty.
-    fn bound_rules(&self, user: &UserInfo, namespace: &str) -> BoundRules {
-        let policy = self.policy.load();
-        let mut bound = BoundRules::default();
-        for grant in policy.grants(user, namespace, |_| true) {
-            match &policy.slot(grant.slot).role {
-                Some(role) => bound.rules.extend(role.rules.iter().cloned()),
-                None => bound.errors.push(grant.binding.role.not_found()),
-            }
-        }
-        bound
-    }
-}
-
 impl Authorizer for Rbac {
     fn authorize(&self, user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> Decision {
         let policy = self.policy.load();
@@ -93,37 +98,40 @@ impl Authorizer for Rbac {
     fn explain(&self, user: &UserInfo, verb: &str, info: &RequestInfo<'_>) -> String {
         let policy = self.policy.load();
         let asked = Asked::new(policy.seed, verb, info);
-        let grants = policy.grants(user, info.namespace, |_| true);
-        let giving = grants.into_iter().find(|grant| policy.role_allows(grant.slot, &asked) == Some(true));
-        giving.map_or_else(String::new, |grant| {
-            format!("RBAC: allowed by {}", grant.binding.describe(grant.subject as usize))
-        })
+        let (grants, mut walk) = (policy.grants(user, info.namespace), GrantWalk::default());
+        let mut refused = HashSet::new();
+        while let Some(grant) = grants.next(&mut walk) {
+            if refused.contains(&grant.slot) {
+                continue;
+            }
+            if policy.role_allows(grant.slot, &asked) == Some(true) {
+                return format!("RBAC: allowed by {}", grant.binding.describe(grant.subject as usize));
+            }
+            refused.insert(grant.slot);
+        }
+        String::new()
     }
 
     fn rules_for(&self, user: &UserInfo, namespace: &str, rules: &mut Rules) {
-        let texts = |names: &Names| names.iter().map(|name| name.to_string()).collect();
-        let bound = self.bound_rules(user, namespace);
-        for rule in &bound.rules {
-            if !rule.resources.is_empty() {
-                rules.resource.push(ResourceRule {
-                    verbs: texts(&rule.verbs),
-                    api_groups: texts(&rule.api_groups),
-                    resources: texts(&rule.resources),
-                    resource_names: texts(&rule.resource_names),
-                });
-            }
-            if !rule.non_resource_urls.is_empty() {
-                rules.non_resource.push((texts(&rule.verbs), texts(&rule.non_resource_urls)));
-            }
-        }
-        rules.errors.extend(bound.errors);
+        let policy = self.policy.load_full();
+        let grants = policy.grants(user, namespace);
+        rules.add_bound(BoundRoles { policy, grants });
     }
 }
 
-/// The roles that bindings of a user name and that are not there.
+/// The roles that bindings of a user name and that are not there, each once.
 fn missing_roles(policy: &Policy, user: &UserInfo, namespace: &str) -> Vec<String> {
-    let grants = policy.grants(user, namespace, |grant| policy.slot(grant.slot).role.is_none());
-    grants.into_iter().map(|grant| grant.binding.role.not_found()).collect()
+    let (grants, mut walk) = (policy.grants(user, namespace), GrantWalk::default());
+    let (mut slots, mut missing) = (HashSet::new(), Vec::new());
+    while let Some(grant) = grants.next(&mut walk) {
+        if policy.slot(grant.slot).role.is_none() && slots.insert(grant.slot) {
+            missing.push(grant.binding.role.not_found());
+            if missing.len() == MISSING_ROLES_TOLD {
+                break;
+            }
+        }
+    }
+    missing
 }
 
 #[cfg(test)]

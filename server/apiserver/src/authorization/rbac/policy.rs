@@ -6,14 +6,15 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::{
-    asked::{Asked, rule_keys},
+    asked::{Asked, filter_bit, rule_keys},
+    grants::Grants,
     hash::Seed,
     objects::{Binding, SubjectKind},
     rule::PolicyRule,
     scope::{Scope, ScopeName},
     table::KeyTable,
 };
-use crate::authentication::UserInfo;
+use crate::{authentication::UserInfo, authorization::RuleSet, limits::ROLE_RULES_WALKED};
 
 /// Roles of a piece.
 const ROLES_PER_PIECE: usize = 64;
@@ -24,49 +25,76 @@ const SCOPE_PIECES: usize = 256;
 #[derive(Debug)]
 pub(super) struct CompiledRole {
     /// Its rules in order.
-    pub(super) rules: Vec<Arc<PolicyRule>>,
+    pub(super) rules: Arc<RuleSet>,
     /// From keys to numbers of rules.
     table: KeyTable,
+    /// From keys with the name of an object to numbers of rules, where so many rules are about some objects only that
+    /// they would not be walked. None of them is in `table`.
+    by_name: Option<Box<KeyTable>>,
     /// Numbers of rules that are too many keys to be in the table.
     wide_rules: Box<[u32]>,
     /// Numbers of rules that have paths.
     path_rules: Box<[u32]>,
+    /// The bits of all keys, see [`filter_bit`].
+    filter: u64,
 }
 
 impl CompiledRole {
-    pub(super) fn new(seed: Seed, rules: Vec<Arc<PolicyRule>>) -> CompiledRole {
-        let numbered = || (0u32..).zip(&rules);
-        let in_table = numbered().filter(|(_, rule)| rule.keys().is_some());
+    pub(super) fn new(seed: Seed, rules: Arc<RuleSet>) -> CompiledRole {
+        let numbered = || (0u32..).zip(&rules.rules);
+        let named = numbered().filter(|(_, rule)| rule.named_keys().is_some()).count();
+        let has_names = named > ROLE_RULES_WALKED;
+        let is_by_name = |rule: &PolicyRule| has_names && rule.named_keys().is_some();
+        let in_table = numbered().filter(|(_, rule)| rule.keys().is_some() && !is_by_name(rule));
         let keys = in_table.flat_map(|(number, rule)| rule_keys(seed, rule).map(move |key| (key, number)));
+        let table = KeyTable::new(keys.collect());
+        let mut filter = table.filter;
+        let by_name = has_names.then(|| {
+            let mut pairs = Vec::new();
+            for (number, rule) in numbered().filter(|(_, rule)| is_by_name(rule)) {
+                for key in rule_keys(seed, rule) {
+                    filter |= filter_bit(key);
+                    let names = rule.resource_names.iter();
+                    pairs.extend(names.map(|name| (seed.pair(key, seed.text(name)), number)));
+                }
+            }
+            Box::new(KeyTable::new(pairs))
+        });
         let numbers = |which: fn(&PolicyRule) -> bool| {
             numbered().filter(|(_, rule)| which(rule)).map(|(number, _)| number).collect()
         };
-        let table = KeyTable::new(keys.collect());
-        let wide_rules = numbers(|rule| rule.keys().is_none());
+        let wide_rules: Box<[u32]> = numbers(|rule| rule.keys().is_none());
         let path_rules = numbers(|rule| !rule.non_resource_urls.is_empty());
-        CompiledRole { rules, table, wide_rules, path_rules }
+        if !wide_rules.is_empty() {
+            filter = u64::MAX;
+        }
+        CompiledRole { rules, table, by_name, wide_rules, path_rules, filter }
     }
 
     /// Whether one of its rules allows what is asked.
-    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
-        let allows = |number: u32| self.rules[number as usize].allows(asked);
+    pub(super) fn allows(&self, seed: Seed, asked: &Asked<'_>) -> bool {
+        let allows = |number: u32| self.rules.rules[number as usize].allows(asked);
         match asked.is_resource {
             true => {
                 asked.keys().iter().any(|key| self.table.find(*key).any(allows))
+                    || self.by_name.as_ref().is_some_and(|by_name| {
+                        let name = seed.text(asked.name);
+                        asked.keys().iter().any(|key| by_name.find(seed.pair(*key, name)).any(allows))
+                    })
                     || self.wide_rules.iter().any(|number| allows(*number))
             }
             false => self.path_rules.iter().any(|number| allows(*number)),
         }
     }
 
-    /// The bits of what its rules are found by.
-    fn filter(&self) -> u64 {
-        if self.wide_rules.is_empty() { self.table.filter } else { u64::MAX }
-    }
-
     /// Whether it has rules about paths.
     pub(super) fn has_paths(&self) -> bool {
         !self.path_rules.is_empty()
+    }
+
+    /// Whether a look at all its rules costs more than to know that there was one.
+    fn is_heavy(&self) -> bool {
+        self.rules.rules.len() > ROLE_RULES_WALKED
     }
 }
 
@@ -82,7 +110,7 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn new(role: Option<Arc<CompiledRole>>) -> Slot {
-        let filter = role.as_ref().map_or(0, |role| role.filter());
+        let filter = role.as_ref().map_or(0, |role| role.filter);
         let has_paths = role.as_ref().is_some_and(|role| role.has_paths());
         Slot { filter, has_paths, role }
     }
@@ -169,9 +197,9 @@ impl Policy {
         self.seed.pair(subject, namespace)
     }
 
-    fn scope(&self, hash: u64, kind: SubjectKind, subject: &str, namespace: &str) -> Option<&Scope> {
+    fn scope(&self, hash: u64, kind: SubjectKind, subject: &str, namespace: &str) -> Option<&Arc<Scope>> {
         let is_it = |scope: &Arc<Scope>| scope.is(hash, kind, subject, namespace);
-        self.scopes[piece_of(hash)].find(hash, is_it).map(|scope| &**scope)
+        self.scopes[piece_of(hash)].find(hash, is_it)
     }
 
     /// The scope of a name, to change; made where there is none.
@@ -200,7 +228,7 @@ impl Policy {
         &'p self,
         user: &UserInfo,
         namespaces: &[&str],
-        mut visit: impl FnMut(&'p Scope) -> bool,
+        mut visit: impl FnMut(&'p Arc<Scope>) -> bool,
     ) {
         let mut hashes = [0; 2];
         for (hash, namespace) in hashes.iter_mut().zip(namespaces) {
@@ -234,31 +262,34 @@ impl Policy {
     }
 
     /// Whether the role of a slot allows what is asked. `None` where it does not exist.
-    pub(super) fn role_allows(&self, slot: u32, asked: &Asked<'_>) -> Option<bool> {
-        let slot = self.slot(slot);
+    pub(super) fn role_allows(&self, number: u32, asked: &Asked<'_>) -> Option<bool> {
+        let slot = self.slot(number);
         let role = slot.role.as_ref()?;
-        Some(slot.may_allow(asked) && role.allows(asked))
+        if !slot.may_allow(asked) {
+            return Some(false);
+        }
+        if !role.is_heavy() {
+            return Some(role.allows(self.seed, asked));
+        }
+        let is_allowed = !asked.refused.has(number) && role.allows(self.seed, asked);
+        if !is_allowed {
+            asked.refused.add(number);
+        }
+        Some(is_allowed)
     }
 
     /// The bindings that apply to a user: those of the cluster, then those of the namespace, each by name. kube-apiserver
     /// takes them in no order.
-    pub(super) fn grants(
-        &self,
-        user: &UserInfo,
-        namespace: &str,
-        keep: impl Fn(&Grant) -> bool,
-    ) -> Vec<&Grant> {
-        let mut all = Vec::new();
-        for namespace in ["", namespace].into_iter().take(if namespace.is_empty() { 1 } else { 2 }) {
-            let begin = all.len();
+    pub(super) fn grants(&self, user: &UserInfo, namespace: &str) -> Grants {
+        let mut scopes = [Vec::new(), Vec::new()];
+        for (scopes, namespace) in
+            scopes.iter_mut().zip(["", namespace]).take(if namespace.is_empty() { 1 } else { 2 })
+        {
             self.visit_scopes(user, &[namespace], |scope| {
-                all.extend(scope.grants().iter().filter(|grant| keep(grant)));
+                scopes.push(scope.clone());
                 false
             });
-            all[begin..]
-                .sort_by(|a: &&Grant, b| (&a.binding.name, a.subject).cmp(&(&b.binding.name, b.subject)));
         }
-        all.dedup_by(|next, first| Arc::ptr_eq(&next.binding, &first.binding));
-        all
+        Grants::new(scopes)
     }
 }

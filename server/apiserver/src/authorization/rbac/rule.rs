@@ -1,8 +1,8 @@
 //! A rule of a role (`PolicyRule`), and what it allows.
 
-use ringbolt_machinery::value::Value;
+use ringbolt_machinery::{protobuf::field_len, value::Value};
 
-use super::asked::Asked;
+use super::{asked::Asked, names::Names};
 use crate::limits::RULE_ENTRIES_PER_NAME;
 
 /// All verbs, groups, resources or paths.
@@ -13,22 +13,19 @@ const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "
 /// The bit of all verbs that have none of their own.
 const OTHER_VERB: u16 = 1 << VERBS.len();
 
-/// A list of names in a rule.
-pub(super) type Names = Box<[Box<str>]>;
-
 /// What one rule of a role gives.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PolicyRule {
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct PolicyRule {
     /// Verbs, `*` for all.
-    pub(super) verbs: Names,
+    pub(crate) verbs: Names,
     /// API groups, `*` for all.
-    pub(super) api_groups: Names,
+    pub(crate) api_groups: Names,
     /// Resources: `pods`, `pods/log`, `*/scale`, or `*` for all.
-    pub(super) resources: Names,
+    pub(crate) resources: Names,
     /// Names of objects; none for all.
-    pub(super) resource_names: Names,
+    pub(crate) resource_names: Names,
     /// Paths, with `*` for any end.
-    pub(super) non_resource_urls: Names,
+    pub(crate) non_resource_urls: Names,
     /// The bits of `verbs`.
     verb_bits: u16,
 }
@@ -41,7 +38,7 @@ pub(super) fn verb_bit(verb: &str) -> u16 {
 /// The strings of a list.
 fn names(tree: &Value<'_>, field: &str) -> Names {
     let list = tree.path(&[field]).and_then(Value::as_list);
-    list.into_iter().flatten().filter_map(Value::as_str).map(Box::from).collect()
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 impl PolicyRule {
@@ -56,6 +53,15 @@ impl PolicyRule {
         let bits = |verb: &str| if verb == ALL { u16::MAX } else { verb_bit(verb) };
         let verb_bits = verbs.iter().fold(0, |sum, verb| sum | bits(verb));
         PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls, verb_bits }
+    }
+
+    /// Two rules that allow everything, one about resources and one about paths.
+    pub(crate) fn everything() -> [PolicyRule; 2] {
+        let (all, none) = (|| Names::from_iter([ALL]), Names::default);
+        [
+            PolicyRule::new(all(), all(), all(), none(), none()),
+            PolicyRule::new(all(), none(), none(), none(), all()),
+        ]
     }
 
     /// As it stands in a role.
@@ -84,6 +90,24 @@ impl PolicyRule {
         (keys <= RULE_ENTRIES_PER_NAME * listed).then_some(keys)
     }
 
+    /// How many it has by group, resource and name of the object; `None` where it names none, or where those are too many.
+    pub(super) fn named_keys(&self) -> Option<usize> {
+        let names = self.resource_names.len();
+        let keys = self.keys()?.saturating_mul(names);
+        let listed = self.api_groups.len() + self.resources.len() + names;
+        (names > 0 && keys <= RULE_ENTRIES_PER_NAME * listed).then_some(keys)
+    }
+
+    /// Bytes of the message that reviews tell it in, `ResourceRule` or `NonResourceRule`.
+    pub(crate) fn message_len(&self, is_about_paths: bool) -> usize {
+        let size = |names: &Names| names.iter().map(|name| field_len(name.len())).sum::<usize>();
+        size(&self.verbs)
+            + match is_about_paths {
+                true => size(&self.non_resource_urls),
+                false => size(&self.api_groups) + size(&self.resources) + size(&self.resource_names),
+            }
+    }
+
     /// Whether what is asked is allowed by this rule alone.
     pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
         if !self.has_verb(asked) {
@@ -100,28 +124,35 @@ impl PolicyRule {
             return false;
         }
         // Bits tell known verbs apart, and nothing else.
-        asked.verb_bit != OTHER_VERB || self.verbs.iter().any(|verb| **verb == *ALL || **verb == *asked.verb)
+        let is_it = |verb: &str| verb == ALL || verb == asked.verb;
+        asked.verb_bit != OTHER_VERB || self.verbs.any(is_it, || [[ALL, "", ""], [asked.verb, "", ""]])
     }
 
     fn has_group(&self, asked: &Asked<'_>) -> bool {
-        self.api_groups.iter().any(|group| **group == *asked.group || **group == *ALL)
+        let is_it = |group: &str| group == asked.group || group == ALL;
+        self.api_groups.any(is_it, || [[asked.group, "", ""], [ALL, "", ""]])
     }
 
     fn has_resource(&self, asked: &Asked<'_>) -> bool {
-        self.resources.iter().any(|resource| {
-            **resource == *ALL
+        let is_it = |resource: &str| {
+            resource == ALL
                 || match asked.subresource {
-                    "" => **resource == *asked.resource,
+                    "" => resource == asked.resource,
                     subresource => {
                         let slashed = resource.strip_suffix(subresource).and_then(|r| r.strip_suffix('/'));
                         slashed.is_some_and(|of| of == ALL || of == asked.resource)
                     }
                 }
-        })
+        };
+        let slash = if asked.subresource.is_empty() { "" } else { "/" };
+        let ways =
+            || [[asked.resource, slash, asked.subresource], [ALL, "", ""], [ALL, slash, asked.subresource]];
+        self.resources.any(is_it, ways)
     }
 
     fn has_name(&self, asked: &Asked<'_>) -> bool {
-        self.resource_names.is_empty() || self.resource_names.iter().any(|name| **name == *asked.name)
+        let names = &self.resource_names;
+        names.is_empty() || names.any(|name| name == asked.name, || [[asked.name, "", ""]])
     }
 
     fn has_path(&self, path: &str) -> bool {
@@ -138,7 +169,7 @@ mod tests {
     use super::{super::hash::Seed, *};
 
     fn names(text: &str) -> Names {
-        text.split(',').filter(|name| !name.is_empty()).map(|name| Box::from(name.trim())).collect()
+        text.split(',').filter(|name| !name.is_empty()).map(str::trim).collect()
     }
 
     /// `verbs|groups|resources|names|paths`, a group `core` being the empty one.
@@ -146,7 +177,7 @@ mod tests {
         let mut parts = text.split('|').map(names);
         let mut next = || parts.next().unwrap_or_default();
         let (verbs, groups, resources) = (next(), next(), next());
-        let groups = groups.iter().map(|g| if **g == *"core" { Box::from("") } else { g.clone() }).collect();
+        let groups = groups.iter().map(|g| if **g == *"core" { "" } else { g }).collect();
         PolicyRule::new(verbs, groups, resources, next(), next())
     }
 

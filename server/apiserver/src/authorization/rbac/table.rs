@@ -24,14 +24,19 @@ impl KeyTable {
         }
         let mut places = vec![(0, NOTHING); (pairs.len() * 2).next_power_of_two()].into_boxed_slice();
         let mask = places.len() - 1;
-        let mut filter = 0;
+        let (mut filter, mut before) = (0, None);
         for (key, number) in pairs {
             filter |= filter_bit(key);
-            let mut at = key as usize & mask;
+            // Those of one key stand behind each other: the next one begins where the last one ended.
+            let mut at = match before {
+                Some((same, place)) if same == key => place,
+                _ => key as usize & mask,
+            };
             while places[at].1 != NOTHING {
                 at = (at + 1) & mask;
             }
             places[at] = (key, number);
+            before = Some((key, at));
         }
         KeyTable { places, filter }
     }

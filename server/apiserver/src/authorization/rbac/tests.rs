@@ -9,9 +9,9 @@ use ringbolt_storage::object::{Attributes, Event, EventKind, Object, ResourceId}
 use super::{Rbac, RbacFollower, RbacKinds};
 use crate::{
     authentication::UserInfo,
-    authorization::{Authorizer, Decision, Rules},
+    authorization::{Authorizer, Decision, Rules, rules::collected},
     informer::Follower,
-    limits::{MERGED_ENTRIES, ROLES_WALKED},
+    limits::{MERGED_ENTRIES, MISSING_ROLES_TOLD, ROLE_RULES_WALKED, ROLES_WALKED, RULE_NAMES_WALKED},
 };
 
 pub(crate) const KINDS: RbacKinds = RbacKinds {
@@ -233,6 +233,13 @@ pub(crate) fn rbac_of(objects: &[(ResourceId, &str, &str, &str)]) -> Arc<Rbac> {
     rbac
 }
 
+/// The rules that hold for a user, and what is missing.
+fn bound_rules(rbac: &Rbac, user: &UserInfo, namespace: &str) -> (Vec<Arc<super::PolicyRule>>, Vec<String>) {
+    let mut rules = Rules::default();
+    rbac.rules_for(user, namespace, &mut rules);
+    collected(&rules)
+}
+
 /// Model and follower side by side.
 struct Both {
     model: Model,
@@ -297,10 +304,10 @@ impl Both {
                 Err(why) => errors.push(why),
             }
         }
-        let bound = self.rbac.bound_rules(user, namespace);
+        let (bound, missing) = bound_rules(&self.rbac, user, namespace);
         let verbs = |rule: &Arc<super::PolicyRule>| rule.verbs.iter().map(|v| v.to_string()).collect();
-        let found: Vec<Vec<String>> = bound.rules.iter().map(verbs).collect();
-        assert_eq!((found, bound.errors), (rules, errors), "{user:?} in {namespace:?}");
+        let found: Vec<Vec<String>> = bound.iter().map(verbs).collect();
+        assert_eq!((found, missing), (rules, errors), "{user:?} in {namespace:?}");
     }
 }
 
@@ -546,7 +553,7 @@ fn nothing_is_left_of_what_is_gone() {
     assert!(free > 0, "slots are given back");
     both.follower.settle();
     let user = UserInfo { name: "s0".to_owned(), groups: vec!["s1".to_owned()], ..UserInfo::default() };
-    assert!(both.rbac.bound_rules(&user, "n1").errors.is_empty());
+    assert!(bound_rules(&both.rbac, &user, "n1").1.is_empty());
 }
 
 #[test]
@@ -601,10 +608,97 @@ fn words() {
         "a role that two bindings miss is said once"
     );
     assert_eq!(refused(&user("carol", &[])), "");
-    let mut rules = Rules::default();
-    both.rbac.rules_for(&user("alice", &[]), "n1", &mut rules);
+    let (_, missing) = bound_rules(&both.rbac, &user("alice", &[]), "n1");
     assert_eq!(
-        rules.evaluation_error(),
+        Rules::evaluation_error(&missing),
         r#"[role.rbac.authorization.k8s.io "gone" not found, clusterrole.rbac.authorization.k8s.io "gone" not found]"#
     );
+}
+
+/// A role whose rules are found by name, and rules of lists that are found by a table.
+#[test]
+fn large_roles_are_decided_as_small_ones_are() {
+    let mut random = Random(11);
+    let mut both = Both::new();
+    let subjects = ["s0", "s1", "s2"].map(|name| ["Group".to_owned(), String::new(), name.to_owned()]);
+    let (mut allowed, mut refused) = (0, 0);
+    for round in 0..12 {
+        let count = if round % 3 == 0 { 8 } else { ROLE_RULES_WALKED * 3 };
+        let rules: Vec<Rule> = (0..count)
+            .map(|number| {
+                let mut rule = random_rule(&mut random);
+                if random.below(4) != 0 {
+                    rule.names = vec![format!("o{}", random.below(60))];
+                }
+                let lists = [&mut rule.verbs, &mut rule.groups, &mut rule.resources, &mut rule.names];
+                if let Some(list) = lists.into_iter().nth(random.below(40)) {
+                    list.extend((0..RULE_NAMES_WALKED * 2).map(|n| format!("x{number}-{n}")));
+                }
+                rule
+            })
+            .collect();
+        both.role("", "large", Some(rules.clone()));
+        for (number, subject) in subjects.iter().enumerate() {
+            let binding = Binding {
+                role: ("ClusterRole".to_owned(), "large".to_owned()),
+                subjects: vec![subject.clone()],
+            };
+            both.binding("", &format!("b{number}"), Some(binding.clone()));
+            both.binding("n1", &format!("b{number}"), Some(binding));
+        }
+        both.follower.settle();
+        for _ in 0..300 {
+            let name = format!("o{}", random.below(80));
+            let user = random_user(&mut random);
+            let info = RequestInfo {
+                is_resource_request: true,
+                namespace: random.one(&NAMESPACES),
+                api_group: random.one(&["", "apps", "batch"]),
+                resource: random.one(&["pods", "secrets", "deployments"]),
+                subresource: random.one(&["", "", "log", "scale"]),
+                name: if random.below(4) == 0 { "" } else { &name },
+                ..RequestInfo::default()
+            };
+            let verb = random.one(&["get", "list", "delete", "watch", "use"]);
+            match both.check(&user, &Question { verb, info }, &format!("round {round}")) {
+                true => allowed += 1,
+                false => refused += 1,
+            }
+        }
+        // What long lists hold at their ends is found as well.
+        for (number, rule) in rules.iter().enumerate() {
+            let user = UserInfo { groups: vec!["s1".to_owned()], ..UserInfo::default() };
+            let last = |list: &[String]| list.last().cloned().unwrap_or_default();
+            let (verb, group) = (last(&rule.verbs), last(&rule.groups));
+            let (resource, name) = (last(&rule.resources), last(&rule.names));
+            let (resource, subresource) = resource.split_once('/').unwrap_or((&resource, ""));
+            let info = RequestInfo {
+                is_resource_request: true,
+                api_group: &group,
+                resource,
+                subresource,
+                name: &name,
+                ..RequestInfo::default()
+            };
+            both.check(&user, &Question { verb: &verb, info }, &format!("round {round}, rule {number}"));
+        }
+    }
+    assert!(allowed > 300 && refused > 300, "{allowed} allowed, {refused} refused");
+}
+
+#[test]
+fn a_refusal_tells_so_many_missing_roles_and_no_more() {
+    let mut both = Both::new();
+    let subjects = vec![["User".to_owned(), String::new(), "s0".to_owned()]];
+    for number in 0..MISSING_ROLES_TOLD + 10 {
+        let binding =
+            Binding { role: ("ClusterRole".to_owned(), format!("gone{number}")), subjects: subjects.clone() };
+        both.binding("", &format!("b{number}"), Some(binding));
+    }
+    both.follower.settle();
+    let user = UserInfo { name: "s0".to_owned(), ..UserInfo::default() };
+    match both.rbac.authorize(&user, "get", &RequestInfo::default()) {
+        Decision::NoOpinion(reason) => assert_eq!(reason.matches("not found").count(), MISSING_ROLES_TOLD),
+        Decision::Allow => panic!("nothing allows it"),
+    }
 }
