@@ -9,9 +9,11 @@ use std::{fmt::Write as _, sync::Arc};
 
 use ringbolt_machinery::{field::quote, status::Status};
 use ringbolt_protocol::request_info::RequestInfo;
+use ringbolt_storage::storage::Storage;
 
 pub use self::{
     always::{AlwaysAllow, AlwaysDeny},
+    rbac::{Held, HeldRole},
     rules::{RuleSet, Rules},
 };
 pub(crate) use self::{
@@ -75,6 +77,13 @@ pub trait Authorizer: Send + Sync {
 
     /// Adds what the user may do in a namespace, and everywhere, as far as rules can say it.
     fn rules_for(&self, user: &UserInfo, namespace: &str, rules: &mut Rules);
+
+    /// The roles bound to a user in a namespace, as `storage` has them. `None` from an authorizer that goes by no
+    /// bindings, or cannot tell without a look at all of them.
+    fn held(&self, user: &UserInfo, namespace: &str, storage: &dyn Storage) -> Option<Held> {
+        let _ = (user, namespace, storage);
+        None
+    }
 }
 
 /// All authorizers of a server, in order; the first that allows wins.
@@ -132,6 +141,11 @@ impl Authorizers {
         }
         let allows = |a: &&Arc<dyn Authorizer>| a.authorize(user, verb, info) == Decision::Allow;
         self.0.iter().find(allows).map(|a| a.explain(user, verb, info)).unwrap_or_default()
+    }
+
+    /// The roles bound to a user in a namespace, as far as an authorizer has an index of them.
+    pub fn held(&self, user: &UserInfo, namespace: &str, storage: &dyn Storage) -> Option<Held> {
+        self.0.iter().find_map(|authorizer| authorizer.held(user, namespace, storage))
     }
 
     /// What a user may do in a namespace, authorizer by authorizer.

@@ -189,6 +189,9 @@ pub const RULE_NAMES_WALKED: usize = 32;
 /// there are more they are found by the name of the object. A role with more rules than this is looked at once for each
 /// question, by however many groups it is bound.
 pub const ROLE_RULES_WALKED: usize = 32;
+/// Events that the index of bindings may be behind for it to tell still whose binding is what, some 20 ns each; further
+/// behind, all bindings are looked at.
+pub const UNSEEN_EVENTS_MAX: usize = 4_096;
 /// Roles that are told by name in the reason of a refusal because they are missing; a subject that thousands of bindings
 /// without a role are for would have each refusal tell megabytes.
 pub const MISSING_ROLES_TOLD: usize = 1_000;

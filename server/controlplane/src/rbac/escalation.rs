@@ -149,7 +149,12 @@ impl Check<'_> {
 
     fn asked(&self) -> Asked<'_> {
         let facts = self.attributes.served.facts;
-        Asked { storage: self.attributes.storage, group: facts.group, resource: facts.resource }
+        Asked {
+            storage: self.attributes.storage,
+            authorizers: self.authorizers,
+            group: facts.group,
+            resource: facts.resource,
+        }
     }
 }
 

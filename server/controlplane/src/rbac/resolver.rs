@@ -1,11 +1,14 @@
 //! Which rules hold for a user, read from the stored roles and bindings (`DefaultRuleResolver`).
 //!
-//! An authorizer decides by an index that follows the store. What is asked here must see what was written just before,
-//! and is asked when roles and bindings are written alone.
+//! An authorizer decides by an index that follows the store. What is asked here must see what was written just before: the
+//! index says which bindings it knows, and those that it does not are looked at themselves, as are all roles.
 
 use bumpalo::Bump;
 use memchr::memmem::Finder;
-use ringbolt_apiserver::authentication::UserInfo;
+use ringbolt_apiserver::{
+    authentication::UserInfo,
+    authorization::{Authorizers, HeldRole},
+};
 use ringbolt_machinery::{
     field::quote,
     json::{self, quote::write_string},
@@ -45,6 +48,8 @@ pub(crate) struct RuleResolver {
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'r> {
     pub(crate) storage: &'r dyn Storage,
+    /// Who may have an index of bindings.
+    pub(crate) authorizers: &'r Authorizers,
     pub(crate) group: &'r str,
     pub(crate) resource: &'r str,
 }
@@ -124,33 +129,71 @@ impl RuleResolver {
         user: &UserInfo,
         namespace: &str,
     ) -> (Vec<PolicyRule<'a>>, Vec<String>) {
-        let (mut rules, mut errors) = (Vec::new(), Vec::new());
-        let named = Named::new(user);
-        let mut add = |binding: Option<Value<'a>>, namespace: &str| {
-            let Some(binding) = binding.filter(|binding| applies(binding, user, namespace)) else { return };
-            match self.role_reference_rules(arena, asked, RoleRef::of(&binding), namespace) {
-                Ok(found) => rules.extend(found),
-                Err(status) if !errors.contains(&status.message) => errors.push(status.message),
-                Err(_) => {}
-            }
+        let mut found = Found { resolver: self, arena, asked, rules: Vec::new(), errors: Vec::new() };
+        let Some(held) = asked.authorizers.held(user, namespace, asked.storage) else {
+            found.walk(user, namespace);
+            return (found.rules, found.errors);
         };
-        let everywhere = asked.storage.snapshot(self.cluster_role_bindings.stored);
-        for stored in everywhere.range("", None).filter(|stored| named.in_text(&stored.json)) {
-            add(self.tree(arena, self.cluster_role_bindings, stored), "");
+        for HeldRole { kind, name, namespace } in &held.roles {
+            found.add(RoleRef { api_group: GROUP, kind, name }, namespace);
         }
-        if !namespace.is_empty() {
-            let all = asked.storage.snapshot(self.role_bindings.stored);
-            let prefix = format!("{namespace}/");
-            for stored in all.range(&prefix, None).filter(|stored| named.in_text(&stored.json)) {
-                add(self.tree(arena, self.role_bindings, stored), namespace);
-            }
+        for (resource, key) in &held.unseen {
+            let Some(stored) = asked.storage.get(*resource, key) else { continue };
+            let of_cluster = *resource == self.cluster_role_bindings.stored;
+            let kind = if of_cluster { self.cluster_role_bindings } else { self.role_bindings };
+            found.add_binding(kind, &stored, user);
         }
-        (rules, errors)
+        (found.rules, found.errors)
     }
 
     /// A stored object as a tree. `None` where the store holds what the Schema cannot read, which it never wrote.
     fn tree<'a>(&self, arena: &'a Bump, kind: Kind, object: &Object) -> Option<Value<'a>> {
         json::decode_stored(arena, self.schema, kind.ty, arena.alloc_slice_copy(&object.json)).ok()
+    }
+}
+
+/// Rules as they are found.
+struct Found<'f, 'a> {
+    resolver: &'f RuleResolver,
+    arena: &'a Bump,
+    asked: Asked<'f>,
+    rules: Vec<PolicyRule<'a>>,
+    errors: Vec<String>,
+}
+
+impl Found<'_, '_> {
+    /// The rules of a role that a binding of `namespace` names.
+    fn add(&mut self, role: RoleRef<'_>, namespace: &str) {
+        match self.resolver.role_reference_rules(self.arena, self.asked, role, namespace) {
+            Ok(found) => self.rules.extend(found),
+            Err(status) if !self.errors.contains(&status.message) => self.errors.push(status.message),
+            Err(_) => {}
+        }
+    }
+
+    /// Those of a binding, if it applies.
+    fn add_binding(&mut self, kind: Kind, stored: &Object, user: &UserInfo) {
+        let Some(binding) = self.resolver.tree(self.arena, kind, stored) else { return };
+        if applies(&binding, user, stored.namespace()) {
+            self.add(RoleRef::of(&binding), stored.namespace());
+        }
+    }
+
+    /// Those of all bindings, where no authorizer has an index of them.
+    fn walk(&mut self, user: &UserInfo, namespace: &str) {
+        let named = Named::new(user);
+        let RuleResolver { cluster_role_bindings, role_bindings, .. } = self.resolver;
+        let everywhere = self.asked.storage.snapshot(cluster_role_bindings.stored);
+        for stored in everywhere.range("", None).filter(|stored| named.in_text(&stored.json)) {
+            self.add_binding(*cluster_role_bindings, stored, user);
+        }
+        if !namespace.is_empty() {
+            let all = self.asked.storage.snapshot(role_bindings.stored);
+            let prefix = format!("{namespace}/");
+            for stored in all.range(&prefix, None).filter(|stored| named.in_text(&stored.json)) {
+                self.add_binding(*role_bindings, stored, user);
+            }
+        }
     }
 }
 

@@ -6,10 +6,15 @@ use bumpalo::Bump;
 use ringbolt_apiserver::{
     admission::{Admission, Attributes, Operation},
     authentication::UserInfo,
-    authorization::{Authorizer, Authorizers, Decision, Rules},
+    authorization::{
+        Authorizer, Authorizers, Decision, Held, Rules,
+        rbac::{Rbac, RbacFollower, RbacKinds},
+    },
+    informer::Follower as _,
 };
 use ringbolt_machinery::{json, status::Status};
 use ringbolt_protocol::request_info::RequestInfo;
+use ringbolt_storage::storage::Storage;
 
 use super::admission::{Rig, rig_with};
 
@@ -29,12 +34,71 @@ impl Authorizer for Free {
     fn rules_for(&self, _: &UserInfo, _: &str, _: &mut Rules) {}
 }
 
+/// Knows who is bound to what, and has no opinion.
+struct Indexed(Arc<Rbac>);
+
+impl Authorizer for Indexed {
+    fn authorize(&self, _: &UserInfo, _: &str, _: &RequestInfo<'_>) -> Decision {
+        Decision::NoOpinion(String::new())
+    }
+
+    fn rules_for(&self, _: &UserInfo, _: &str, _: &mut Rules) {}
+
+    fn held(&self, user: &UserInfo, namespace: &str, storage: &dyn Storage) -> Option<Held> {
+        let held = self.0.held(user, namespace, storage);
+        assert!(held.is_some(), "the index tells");
+        held
+    }
+}
+
+/// What an index knows of the bindings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Index {
+    /// There is none.
+    None,
+    /// All.
+    Whole,
+    /// What there was before the first was written.
+    Empty,
+    /// What there was in the middle.
+    Half,
+}
+
+/// The same objects, however who is bound to what is found out.
+fn rigs() -> [Rig; 4] {
+    [Index::None, Index::Whole, Index::Empty, Index::Half].map(rig_with_index)
+}
+
+fn rig() -> Rig {
+    rig_with_index(Index::None)
+}
+
 const GROUP: &str = "rbac.authorization.k8s.io/v1";
 
 /// `u` may read pods everywhere, and in the namespace `ns` write them; members of `g` may read secrets `a` and `b`; so
 /// does an account of `ns`. Another binding of `lost` has no role.
-fn rig() -> Rig {
-    let rig = rig_with(&[], Authorizers::new(vec![Arc::new(Free)]));
+fn rig_with_index(index: Index) -> Rig {
+    let rbac = Arc::new(Rbac::default());
+    let mut authorizers: Vec<Arc<dyn Authorizer>> = vec![Arc::new(Free)];
+    if index != Index::None {
+        authorizers.push(Arc::new(Indexed(rbac.clone())));
+    }
+    let rig = rig_with(&[], Authorizers::new(authorizers));
+    let stored = |resource: &str| rig.served(&format!("{GROUP}/{resource}")).stored;
+    let kinds = RbacKinds {
+        roles: stored("roles"),
+        cluster_roles: stored("clusterroles"),
+        role_bindings: stored("rolebindings"),
+        cluster_role_bindings: stored("clusterrolebindings"),
+    };
+    let mut follower = RbacFollower::new(rbac, kinds);
+    let mut now = |at: Index| {
+        if index == at {
+            follower.resync(&*rig.storage);
+            follower.settle();
+        }
+    };
+    now(Index::Empty);
     let store = |resource: &str, namespace: &str, text: &str| {
         rig.store(&format!("{GROUP}/{resource}"), namespace, text);
     };
@@ -64,6 +128,7 @@ fn rig() -> Rig {
         store("clusterrolebindings", "", &bind(&name, "ClusterRole", &role, &user("lost")));
     }
     store("clusterrolebindings", "", &bind("lost3", "ClusterRole", "gone1", &user("lost")));
+    now(Index::Half);
     store("clusterrolebindings", "", &bind("once", "ClusterRole", "gone1", &user("once")));
     // An account without a namespace is none of a binding that is in none.
     store(
@@ -78,6 +143,7 @@ fn rig() -> Rig {
         &bind("account", "Role", "writer", r#"{"kind":"ServiceAccount","name":"sa"}"#),
     );
     store("rolebindings", "other", &bind("writer", "Role", "writer", &user("u")));
+    now(Index::Whole);
     rig
 }
 
@@ -135,57 +201,59 @@ const WRITE_PODS: &str = r#"[{"verbs":["create"],"apiGroups":[""],"resources":["
 
 #[test]
 fn who_holds_it_may_hand_it_out() {
-    let rig = rig();
-    let check = |user: &str, resource: &str, rules: &str, expect: bool| {
-        let found = role(&rig, user, resource, rules);
-        assert_eq!(found.is_ok(), expect, "{user} {resource} {rules} {found:?}");
-    };
-    let secret = |name: &str| {
-        format!(
-            r#"[{{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["{name}"]}}]"#
-        )
-    };
-    check("u", "clusterroles", READ_PODS, true);
-    check("u", "clusterroles", WRITE_PODS, false);
-    check("u", "roles", WRITE_PODS, true);
-    check("x", "roles", READ_PODS, false);
-    check("x", "roles", "[]", true);
-    check("x+g", "roles", &secret("b"), true);
-    check("x+g", "roles", &secret("c"), false);
-    check("x+h+system:masters", "roles", &secret("c"), true);
-    check("boss", "roles", r#"[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]"#, true);
-    check("boss", "clusterroles", r#"[{"verbs":["get"],"nonResourceURLs":["/x"]}]"#, false);
-    check("system:serviceaccount:ns:sa", "roles", WRITE_PODS, true);
-    check("system:serviceaccount:ns:sa", "clusterroles", WRITE_PODS, false);
-    check("system:serviceaccount:other:sa", "roles", WRITE_PODS, false);
-    check("sa", "roles", WRITE_PODS, false);
+    for rig in rigs() {
+        let check = |user: &str, resource: &str, rules: &str, expect: bool| {
+            let found = role(&rig, user, resource, rules);
+            assert_eq!(found.is_ok(), expect, "{user} {resource} {rules} {found:?}");
+        };
+        let secret = |name: &str| {
+            format!(
+                r#"[{{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["{name}"]}}]"#
+            )
+        };
+        check("u", "clusterroles", READ_PODS, true);
+        check("u", "clusterroles", WRITE_PODS, false);
+        check("u", "roles", WRITE_PODS, true);
+        check("x", "roles", READ_PODS, false);
+        check("x", "roles", "[]", true);
+        check("x+g", "roles", &secret("b"), true);
+        check("x+g", "roles", &secret("c"), false);
+        check("x+h+system:masters", "roles", &secret("c"), true);
+        check("boss", "roles", r#"[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]"#, true);
+        check("boss", "clusterroles", r#"[{"verbs":["get"],"nonResourceURLs":["/x"]}]"#, false);
+        check("system:serviceaccount:ns:sa", "roles", WRITE_PODS, true);
+        check("system:serviceaccount:ns:sa", "clusterroles", WRITE_PODS, false);
+        check("system:serviceaccount:other:sa", "roles", WRITE_PODS, false);
+        check("sa", "roles", WRITE_PODS, false);
+    }
 }
 
 #[test]
 fn refusals_say_what_is_missing() {
-    let rig = rig();
-    let rules = r#"[
+    for rig in rigs() {
+        let rules = r#"[
         {"verbs":["get","list"],"apiGroups":["","x"],"resources":["pods"]},
         {"verbs":["put"],"nonResourceURLs":["/b","/a"]}]"#;
-    let expect = "user \"u\" (groups=[\"g\" \"h\"]) is attempting to grant RBAC permissions not currently held:\n\
+        let expect = "user \"u\" (groups=[\"g\" \"h\"]) is attempting to grant RBAC permissions not currently held:\n\
         {APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"list\"]}\n\
         {APIGroups:[\"x\"], Resources:[\"pods\"], Verbs:[\"get\" \"list\"]}\n\
         {NonResourceURLs:[\"/a\"], Verbs:[\"put\"]}\n\
         {NonResourceURLs:[\"/b\"], Verbs:[\"put\"]}";
-    assert_eq!(role(&rig, "u+g+h", "clusterroles", rules).unwrap_err(), expect);
-    let refused = |user: &str| role(&rig, user, "roles", READ_PODS).unwrap_err();
-    assert_eq!(
-        refused("once"),
-        "user \"once\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n\
+        assert_eq!(role(&rig, "u+g+h", "clusterroles", rules).unwrap_err(), expect);
+        let refused = |user: &str| role(&rig, user, "roles", READ_PODS).unwrap_err();
+        assert_eq!(
+            refused("once"),
+            "user \"once\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n\
          {APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}; resolution errors: \
          [roles.rbac.authorization.k8s.io \"gone1\" not found]"
-    );
-    assert_eq!(
-        refused("lost").split("; ").nth(1).unwrap(),
-        "resolution errors: [[roles.rbac.authorization.k8s.io \"gone1\" not found, \
+        );
+        assert_eq!(
+            refused("lost").split("; ").nth(1).unwrap(),
+            "resolution errors: [[roles.rbac.authorization.k8s.io \"gone1\" not found, \
          roles.rbac.authorization.k8s.io \"gone2\" not found]]",
-        "each once"
-    );
+            "each once"
+        );
+    }
 }
 
 #[test]
@@ -261,44 +329,45 @@ fn what_changes_nothing_that_counts_is_free() {
 
 #[test]
 fn bindings() {
-    let rig = rig();
-    let check = |user: &str, resource: &str, kind: &str, role: &str, expect: Result<(), (u16, &str)>| {
-        let asked = Asked { user, groups: &[], resource, name: "b" };
-        let text = format!(
-            r#"{{"metadata":{{"name":"b"}},"roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"{kind}","name":"{role}"}}}}"#
-        );
-        let found = asked.confirm(&rig, &text, None);
-        let found = found.as_ref().map_err(|s| (s.code, s.message.as_str())).copied();
-        let equal = match (&found, &expect) {
-            (Err((a, found)), Err((b, start))) => a == b && found.starts_with(start),
-            (found, expect) => found == expect,
+    for rig in rigs() {
+        let check = |user: &str, resource: &str, kind: &str, role: &str, expect: Result<(), (u16, &str)>| {
+            let asked = Asked { user, groups: &[], resource, name: "b" };
+            let text = format!(
+                r#"{{"metadata":{{"name":"b"}},"roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"{kind}","name":"{role}"}}}}"#
+            );
+            let found = asked.confirm(&rig, &text, None);
+            let found = found.as_ref().map_err(|s| (s.code, s.message.as_str())).copied();
+            let equal = match (&found, &expect) {
+                (Err((a, found)), Err((b, start))) => a == b && found.starts_with(start),
+                (found, expect) => found == expect,
+            };
+            assert!(equal, "{user} {kind} {role}: {found:?}");
         };
-        assert!(equal, "{user} {kind} {role}: {found:?}");
-    };
-    check("u", "clusterrolebindings", "ClusterRole", "reader", Ok(()));
-    check("u", "rolebindings", "ClusterRole", "reader", Ok(()));
-    check("u", "rolebindings", "Role", "writer", Ok(()));
-    check("x", "rolebindings", "Role", "free", Ok(()));
-    check(
-        "x",
-        "rolebindings",
-        "Role",
-        "writer",
-        Err((
-            403,
-            "rolebindings.rbac.authorization.k8s.io \"b\" is forbidden: user \"x\" (groups=[]) is attempting to \
+        check("u", "clusterrolebindings", "ClusterRole", "reader", Ok(()));
+        check("u", "rolebindings", "ClusterRole", "reader", Ok(()));
+        check("u", "rolebindings", "Role", "writer", Ok(()));
+        check("x", "rolebindings", "Role", "free", Ok(()));
+        check(
+            "x",
+            "rolebindings",
+            "Role",
+            "writer",
+            Err((
+                403,
+                "rolebindings.rbac.authorization.k8s.io \"b\" is forbidden: user \"x\" (groups=[]) is attempting to \
              grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], \
              Verbs:[\"create\"]}",
-        )),
-    );
-    // Not found is the role, whatever resource it is said to be of.
-    let missing = "rolebindings.rbac.authorization.k8s.io \"none\" not found";
-    check("boss", "rolebindings", "Role", "none", Err((404, missing)));
-    check("boss", "rolebindings", "ClusterRole", "none", Err((404, missing)));
-    let kind = "unsupported role reference kind: \"Other\"";
-    check("boss", "rolebindings", "Other", "free", Err((500, kind)));
-    check("boss", "rolebindings", "Role", "", Err((400, "Name parameter required.")));
-    let slash = "Name parameter invalid: \"a/b\": may not contain '/'";
-    check("boss", "rolebindings", "ClusterRole", "a/b", Err((400, slash)));
-    check("boss", "clusterrolebindings", "Role", "writer", Err((400, "Namespace parameter required.")));
+            )),
+        );
+        // Not found is the role, whatever resource it is said to be of.
+        let missing = "rolebindings.rbac.authorization.k8s.io \"none\" not found";
+        check("boss", "rolebindings", "Role", "none", Err((404, missing)));
+        check("boss", "rolebindings", "ClusterRole", "none", Err((404, missing)));
+        let kind = "unsupported role reference kind: \"Other\"";
+        check("boss", "rolebindings", "Other", "free", Err((500, kind)));
+        check("boss", "rolebindings", "Role", "", Err((400, "Name parameter required.")));
+        let slash = "Name parameter invalid: \"a/b\": may not contain '/'";
+        check("boss", "rolebindings", "ClusterRole", "a/b", Err((400, slash)));
+        check("boss", "clusterrolebindings", "Role", "writer", Err((400, "Namespace parameter required.")));
+    }
 }

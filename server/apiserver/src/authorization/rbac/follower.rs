@@ -10,6 +10,7 @@ use ringbolt_storage::{
 use super::{
     Rbac,
     hash::Seed,
+    held::Seen,
     index::Index,
     objects::{self, Binding, RoleRef},
 };
@@ -40,18 +41,20 @@ pub struct RbacFollower {
     rbac: Arc<Rbac>,
     kinds: RbacKinds,
     pub(super) index: Index,
+    /// What of the store the index holds; `None` before it was read.
+    seen: Option<Seen>,
 }
 
 impl RbacFollower {
     /// A follower of the store that holds `kinds`.
     pub fn new(rbac: Arc<Rbac>, kinds: RbacKinds) -> RbacFollower {
-        RbacFollower { rbac, kinds, index: Index::new(Seed::new()) }
+        RbacFollower { rbac, kinds, index: Index::new(Seed::new()), seen: None }
     }
 
     /// One whose hashes are the same in every process, for measurements that chance must not change. Whoever knows the
     /// seed can make decisions slow: never in a server.
     pub fn with_fixed_hashes(rbac: Arc<Rbac>, kinds: RbacKinds, seed: u64) -> RbacFollower {
-        RbacFollower { rbac, kinds, index: Index::new(Seed::fixed(seed)) }
+        RbacFollower { rbac, kinds, index: Index::new(Seed::fixed(seed)), seen: None }
     }
 
     fn see(&mut self, object: &Object, is_there: bool) {
@@ -76,18 +79,28 @@ impl Follower for RbacFollower {
 
     fn resync(&mut self, storage: &dyn Storage) {
         self.index = Index::new(self.index.seed());
-        for kind in self.kinds.all() {
-            for object in storage.snapshot(kind).range("", None) {
+        let kinds = self.kinds;
+        let mut seen = Seen { kinds, cluster_role_bindings: 0, role_bindings: 0 };
+        for kind in kinds.all() {
+            let snapshot = storage.snapshot(kind);
+            for object in snapshot.range("", None) {
                 self.see(object, true);
             }
+            seen.note(kind, snapshot.last_change());
         }
+        self.seen = Some(seen);
     }
 
     fn observe(&mut self, event: &Event) {
         self.see(&event.object, event.kind != EventKind::Deleted);
+        if let Some(seen) = &mut self.seen {
+            seen.note(event.object.resource, event.revision);
+        }
     }
 
     fn settle(&mut self) {
-        self.rbac.policy.store(Arc::new(self.index.publish()));
+        let mut policy = self.index.publish();
+        policy.seen = self.seen;
+        self.rbac.policy.store(Arc::new(policy));
     }
 }

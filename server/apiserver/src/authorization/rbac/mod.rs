@@ -12,6 +12,7 @@ mod asked;
 mod follower;
 mod grants;
 mod hash;
+mod held;
 mod index;
 mod merged;
 mod names;
@@ -25,8 +26,10 @@ use std::{collections::HashSet, fmt, sync::Arc};
 
 use arc_swap::ArcSwap;
 use ringbolt_protocol::request_info::RequestInfo;
+use ringbolt_storage::storage::Storage;
 
 pub use self::follower::{RbacFollower, RbacKinds};
+pub use self::held::{Held, HeldRole};
 pub(crate) use self::rule::PolicyRule;
 use self::{
     asked::Asked,
@@ -116,6 +119,10 @@ impl Authorizer for Rbac {
         let policy = self.policy.load_full();
         let grants = policy.grants(user, namespace);
         rules.add_bound(BoundRoles { policy, grants });
+    }
+
+    fn held(&self, user: &UserInfo, namespace: &str, storage: &dyn Storage) -> Option<Held> {
+        self.policy.load().held(user, namespace, storage)
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     asked::{Asked, filter_bit, rule_keys},
     grants::Grants,
     hash::Seed,
+    held::Seen,
     objects::{Binding, SubjectKind},
     rule::PolicyRule,
     scope::{Scope, ScopeName},
@@ -151,6 +152,8 @@ pub(super) struct Policy {
     pub(super) seed: Seed,
     roles: Vec<Arc<Vec<Slot>>>,
     scopes: Vec<Arc<HashTable<Arc<Scope>>>>,
+    /// What it knows of the store; `None` where it was made without one.
+    pub(super) seen: Option<Seen>,
 }
 
 /// The piece of a hash. The table itself uses the lowest bits and the highest.
@@ -162,7 +165,7 @@ impl Policy {
     /// Without roles and bindings.
     pub(super) fn new(seed: Seed) -> Policy {
         let empty = Arc::new(HashTable::new());
-        Policy { seed, roles: Vec::new(), scopes: vec![empty; SCOPE_PIECES] }
+        Policy { seed, roles: Vec::new(), scopes: vec![empty; SCOPE_PIECES], seen: None }
     }
 
     /// The slot of a number that was given out.
