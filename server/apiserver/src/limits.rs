@@ -15,6 +15,10 @@ pub const REQUEST_BODY: usize = 3 << 20;
 /// For how long the verdict on a connection's certificate holds before the chain is verified again. The end of
 /// the certificate itself is always seen at once.
 pub const CERTIFICATE_VERDICT_SECONDS: i64 = 60;
+/// Signatures that are checked on the way from a client's certificate to an authority, where webpki does not look for
+/// the way: chains have two or three, and one made up so that every certificate could have signed every other must not
+/// keep a core (webpki's own bound is 100).
+pub const CERTIFICATE_SIGNATURES: u32 = 20;
 /// The same for one that was refused: its time may begin, so it is looked at again sooner.
 pub const BAD_CERTIFICATE_VERDICT_SECONDS: i64 = 5;
 /// Tokens of service accounts that a core knows the signatures of: those of all pods of a large machine, and of the

@@ -12,6 +12,7 @@ pub mod token_file;
 pub mod user;
 mod websocket;
 pub mod x509;
+mod x509_path;
 
 use std::sync::Arc;
 

@@ -1,28 +1,32 @@
 //! Client certificates: a chain verified against `--client-ca-file`, its subject read as a user.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use rustls::{
-    RootCertStore,
-    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
-};
+use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls_pki_types::{CertificateDer, UnixTime, pem::PemObject};
 use sha2::{Digest, Sha256};
-use x509_parser::{
-    prelude::{FromDer, X509Certificate},
-    x509::X509Version,
+use webpki::{
+    EndEntityCert, ExtendedKeyUsageValidator, KeyPurposeId, KeyPurposeIdIter, RequiredEkuNotFoundContext,
+    anchor_from_trusted_cert,
 };
+use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::{UserInfo, user::CREDENTIAL_ID_KEY};
+use super::{UserInfo, user::CREDENTIAL_ID_KEY, x509_path::PathByHand};
 
 /// Dotted form of the attribute that carries a user's uid (`1.3.6.1.4.1.57683.2`, gate
 /// AllowParsingUserUIDFromCertAuth, on).
 const UID_ATTRIBUTE: &str = "1.3.6.1.4.1.57683.2";
 
+/// Key purposes that let a client show a certificate that names purposes: that of clients, and any.
+const CLIENT_PURPOSES: [KeyPurposeId<'static>; 2] = [
+    KeyPurposeId::new(&[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02]),
+    KeyPurposeId::new(&[0x55, 0x1d, 0x25, 0x00]),
+];
+
 /// Verifies client certificates and reads the user from them.
 #[derive(Debug)]
 pub struct ClientCertificates {
-    verifier: Arc<dyn ClientCertVerifier>,
+    algorithms: WebPkiSupportedAlgorithms,
     authorities: Vec<CertificateDer<'static>>,
 }
 
@@ -32,7 +36,7 @@ pub enum CertificateError {
     /// The bundle holds no usable authority; why.
     Authority(String),
     /// The chain does not verify.
-    Verify(rustls::Error),
+    Verify(webpki::Error),
     /// The certificate is malformed.
     Malformed,
     /// The uid attribute is there and not one non-empty text.
@@ -80,20 +84,17 @@ pub(super) struct Verified {
 impl ClientCertificates {
     /// Trusts the authorities of a PEM bundle.
     pub fn from_pem(bundle: &[u8]) -> Result<Self, CertificateError> {
-        let mut roots = RootCertStore::empty();
         let mut authorities = Vec::new();
         for certificate in CertificateDer::pem_slice_iter(bundle) {
             let certificate = certificate.map_err(|e| CertificateError::Authority(e.to_string()))?;
-            roots.add(certificate.clone()).map_err(|e| CertificateError::Authority(e.to_string()))?;
+            anchor_from_trusted_cert(&certificate).map_err(|e| CertificateError::Authority(e.to_string()))?;
             authorities.push(certificate);
         }
-        let verifier = WebPkiClientVerifier::builder_with_provider(
-            Arc::new(roots),
-            Arc::new(rustls::crypto::aws_lc_rs::default_provider()),
-        )
-        .build()
-        .map_err(|e| CertificateError::Authority(e.to_string()))?;
-        Ok(ClientCertificates { verifier, authorities })
+        if authorities.is_empty() {
+            return Err(CertificateError::Authority("there is no certificate".to_owned()));
+        }
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        Ok(ClientCertificates { algorithms: provider.signature_verification_algorithms, authorities })
     }
 
     /// Verifies a chain (the client's own certificate first) at `now` (seconds since the epoch) and reads the
@@ -126,14 +127,33 @@ impl ClientCertificates {
         now: i64,
     ) -> Result<(&'c CertificateDer<'c>, X509Certificate<'c>), CertificateError> {
         let Some((own, intermediates)) = chain.split_first() else { return Err(CertificateError::Malformed) };
-        let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.max(0) as u64));
         let (_, certificate) = X509Certificate::from_der(own).map_err(|_| CertificateError::Malformed)?;
-        if certificate.version() == X509Version::V1 {
-            self.verify_version_1(&certificate, now)?;
-        } else {
-            self.verifier.verify_client_cert(own, intermediates, time).map_err(CertificateError::Verify)?;
+        // An authority whose time is over vouches for nobody, and webpki does not look.
+        let timely: Vec<_> = self.authorities.iter().filter(|authority| is_of_time(authority, now)).collect();
+        match self.verify_by_webpki(own, intermediates, &timely, now) {
+            Ok(()) => {}
+            Err(error @ (webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity)) => {
+                let path = PathByHand::new(&timely, intermediates, now);
+                path.verify(own, &certificate).then_some(()).ok_or(CertificateError::Verify(error))?;
+            }
+            Err(error) => return Err(CertificateError::Verify(error)),
         }
         Ok((own, certificate))
+    }
+
+    fn verify_by_webpki(
+        &self,
+        own: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        authorities: &[&CertificateDer<'static>],
+        now: i64,
+    ) -> Result<(), webpki::Error> {
+        let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.max(0) as u64));
+        let anchors: Vec<_> =
+            authorities.iter().filter_map(|der| anchor_from_trusted_cert(der).ok()).collect();
+        EndEntityCert::try_from(own)?
+            .verify_for_usage(self.algorithms.all, &anchors, intermediates, time, OfClients, None, None)
+            .map(|_| ())
     }
 
     /// The authorities themselves.
@@ -151,26 +171,35 @@ impl ClientCertificates {
         let parsed = self.authorities.iter().filter_map(|der| X509Certificate::from_der(der).ok());
         parsed.map(|(_, authority)| authority.subject().as_raw().to_vec()).collect()
     }
+}
 
-    /// Certificates of version 1 have no extensions, so nothing says what they may be used for. webpki refuses
-    /// them, Go takes them, and they are what `openssl x509 -req` makes by default. They must come from an
-    /// authority directly.
-    fn verify_version_1(&self, own: &X509Certificate<'_>, now: i64) -> Result<(), CertificateError> {
-        use rustls::CertificateError as Bad;
-        let validity = own.validity();
-        let timely = validity.not_before.timestamp() <= now && now <= validity.not_after.timestamp();
-        let signed = self.authorities.iter().any(|authority| {
-            X509Certificate::from_der(authority).is_ok_and(|(_, authority)| {
-                authority.subject().as_raw() == own.issuer().as_raw()
-                    && own.verify_signature(Some(authority.public_key())).is_ok()
-            })
-        });
-        match (timely, signed) {
-            (true, true) => Ok(()),
-            (false, _) => Err(CertificateError::Verify(Bad::Expired.into())),
-            (_, false) => Err(CertificateError::Verify(Bad::UnknownIssuer.into())),
+/// Takes certificates that name no purpose, and those that name one of [`CLIENT_PURPOSES`].
+struct OfClients;
+
+impl ExtendedKeyUsageValidator for OfClients {
+    fn validate(&self, purposes: KeyPurposeIdIter<'_, '_>) -> Result<(), webpki::Error> {
+        let mut present = Vec::new();
+        for purpose in purposes {
+            let purpose = purpose?;
+            if CLIENT_PURPOSES.contains(&purpose) {
+                return Ok(());
+            }
+            present.push(purpose.to_decoded_oid());
         }
+        if present.is_empty() {
+            return Ok(());
+        }
+        let required = webpki::KeyUsage::client_auth();
+        Err(webpki::Error::RequiredEkuNotFoundContext(RequiredEkuNotFoundContext { required, present }))
     }
+}
+
+/// Whether an authority may vouch for somebody at `now`.
+fn is_of_time(authority: &CertificateDer<'_>, now: i64) -> bool {
+    X509Certificate::from_der(authority).is_ok_and(|(_, authority)| {
+        let validity = authority.validity();
+        validity.not_before.timestamp() <= now && now <= validity.not_after.timestamp()
+    })
 }
 
 /// As Go reads a name: of several common names the last counts.

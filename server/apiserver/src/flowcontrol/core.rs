@@ -261,7 +261,7 @@ impl CoreFlowControl {
         // Who comes later does not overtake, here or elsewhere.
         if (own.waiting() == 0 && !level.seats.is_waited_for()) || classified.queuing().is_none() {
             let wanted = wanted(level, &estimate);
-            if let Some(wanted) = wanted.filter(|wanted| level.seats.take(self.core, *wanted)) {
+            if level.seats.take(self.core, wanted) {
                 cells.waited.observe_duration(Duration::ZERO);
                 return Verdict::Run(self.seat(classified, estimate, wanted, arrival));
             }
@@ -410,7 +410,8 @@ impl CoreFlowControl {
         }
         loop {
             let take = |estimate: &WorkEstimate| {
-                wanted(level, estimate).filter(|seats| level.seats.take(self.core, *seats))
+                let wanted = wanted(level, estimate);
+                level.seats.take(self.core, wanted).then_some(wanted)
             };
             let Some(key) = set.dispatch(now, take) else { break };
             level.seats.gather_no_more(self.core);
@@ -490,9 +491,9 @@ impl CoreFlowControl {
     }
 }
 
-/// Seats a request gets: what it is thought to need, or all there are where that is more. None while there are none.
-fn wanted(level: &Level, estimate: &WorkEstimate) -> Option<u32> {
-    Some(estimate.max_seats().min(level.seats.limit())).filter(|seats| *seats > 0)
+/// Seats a request gets: what it is thought to need, or all there are where that is more.
+fn wanted(level: &Level, estimate: &WorkEstimate) -> u32 {
+    estimate.max_seats().min(level.seats.limit())
 }
 
 impl Seat {

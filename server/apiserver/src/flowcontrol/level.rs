@@ -27,8 +27,11 @@ pub struct Level {
     pub name: String,
     /// Nothing waits here.
     pub exempt: bool,
-    /// What may be taken; nothing of an exempt level is.
+    /// What may be taken; nothing of an exempt level is. Never less than one of a level that limits: where lending or
+    /// its configuration leaves it none, it serves one request after the other, as in kube-apiserver.
     pub seats: Seats,
+    /// The seats that lending left it.
+    limit: AtomicU32,
     bounds: Mutex<Bounds>,
     demand: Mutex<DemandStats>,
     /// What it should have had at the last lending, as the bits of an `f64` would say it in `DemandStats`.
@@ -113,7 +116,8 @@ impl Level {
         Level {
             name: level.name.clone(),
             exempt: level.is_exempt(),
-            seats: Seats::new(0, cores, caller),
+            seats: Seats::new(u32::from(!level.is_exempt()), cores, caller),
+            limit: AtomicU32::new(0),
             bounds: Mutex::default(),
             demand: Mutex::default(),
             target: Mutex::default(),
@@ -140,6 +144,17 @@ impl Level {
     /// The configuration changed.
     pub fn set_bounds(&self, bounds: Bounds) {
         *lock(&self.bounds) = bounds;
+    }
+
+    /// The seats that lending left it.
+    pub fn limit(&self) -> u32 {
+        self.limit.load(Relaxed)
+    }
+
+    /// Lending left it so many seats. One thread at a time says so.
+    pub fn set_limit(&self, seats: u32) {
+        self.limit.store(seats, Relaxed);
+        self.seats.set_limit(if self.exempt { seats } else { seats.max(1) });
     }
 
     /// What it wanted in the last period.

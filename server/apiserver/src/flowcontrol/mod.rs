@@ -270,11 +270,11 @@ impl FlowControl {
         self.fair_fraction.store(allocation.fair_fraction.to_bits(), Relaxed);
         // Those that give come before those that get, so that no more than all are there at any time.
         let shares = || active.levels.iter().zip(&allocation.seats);
-        for (level, seats) in shares().filter(|(level, seats)| **seats < level.seats.limit()) {
-            level.seats.set_limit(*seats);
+        for (level, seats) in shares().filter(|(level, seats)| **seats < level.limit()) {
+            level.set_limit(*seats);
         }
-        for (level, seats) in shares().filter(|(level, seats)| **seats > level.seats.limit()) {
-            level.seats.set_limit(*seats);
+        for (level, seats) in shares().filter(|(level, seats)| **seats > level.limit()) {
+            level.set_limit(*seats);
         }
         for (level, target) in active.levels.iter().zip(&allocation.targets) {
             level.set_target(*target);

@@ -222,14 +222,7 @@ impl Model {
     }
 
     fn limit(&self, name: &str) -> u32 {
-        self.shared
-            .active()
-            .levels
-            .iter()
-            .find(|l| l.name == name)
-            .expect("a level of the test")
-            .seats
-            .limit()
+        self.shared.active().levels.iter().find(|l| l.name == name).expect("a level of the test").limit()
     }
 
     fn taken(&self, name: &str) -> u32 {
@@ -478,6 +471,34 @@ fn who_waits_too_long_or_goes_away_gives_its_place_back() {
     model.waiting.clear();
     assert!(model.ask(0, "l", "g", MILLI));
     model.drain();
+}
+
+/// A level without seats serves one request after the other, as kube-apiserver does, rather than none for ever.
+#[test]
+fn a_level_without_seats_serves_one_at_a_time() {
+    for cores in 1..4 {
+        let levels = vec![
+            level("all", 100, 0, None, queuing(4, 1, 50)),
+            level("reject", 0, 0, Some(0), LimitResponse::Reject),
+            level("queue", 0, 0, Some(0), queuing(2, 1, 3)),
+        ];
+        let mut model = Model::new(8, cores, levels);
+        let at = |n: usize| n % cores;
+        for name in ["reject", "queue"] {
+            assert_eq!(model.limit(name), 0);
+            assert!(model.ask(at(0), name, "a", MILLI * 10), "{name} on {cores}");
+            assert!(!model.ask(at(1), name, "a", MILLI * 10), "{name} on {cores}");
+        }
+        assert_eq!((model.running.len(), model.waiting.len(), model.refused), (2, 1, 1));
+        model.step(MILLI * 11);
+        assert_eq!((model.running.len(), model.waiting.len()), (1, 0), "the one that waited has its turn");
+        assert!(model.ask(at(2), "reject", "b", MILLI));
+        // What others leave idle is lent, and taken back when they want it.
+        closed_loop_of(&mut model, "all", 40, Duration::from_secs(30));
+        assert_eq!(model.limit("queue"), 0);
+        model.drain();
+        assert_eq!(model.most["reject"].max(model.most["queue"]), 1);
+    }
 }
 
 #[test]

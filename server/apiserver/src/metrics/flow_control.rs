@@ -251,7 +251,7 @@ fn collect_level(level: &Level, out: &mut Exposition) {
         (&NOMINAL, f64::from(bounds.nominal)),
         (&LOWER, f64::from(bounds.lower)),
         (&UPPER, f64::from(bounds.upper)),
-        (&CURRENT_LIMIT, f64::from(level.seats.limit())),
+        (&CURRENT_LIMIT, f64::from(level.limit())),
         (&DEMAND_HIGH, f64::from(demand.high_watermark)),
         (&DEMAND_AVERAGE, demand.average),
         (&DEMAND_DEVIATION, demand.deviation),

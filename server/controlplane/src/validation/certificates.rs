@@ -7,6 +7,8 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
 use super::{Errors, condition, each_invalid, maps, one_of, pem, required, with_map};
 use crate::{base64, tree::Members};
 
@@ -193,6 +195,15 @@ fn issued(certificate: &str) -> Result<(), String> {
             return Err("no PEM block headers are permitted".to_owned());
         }
         count += 1;
+        let mut rest = &block.bytes[..];
+        if rest.is_empty() {
+            return Err("found CERTIFICATE PEM block containing 0 certificates".to_owned());
+        }
+        while !rest.is_empty() {
+            // Go says more exactly what it stumbled over where it came past the outermost of it.
+            let malformed = |_| "x509: malformed certificate".to_owned();
+            (rest, _) = X509Certificate::from_der(rest).map_err(malformed)?;
+        }
     }
     if count == 0 { Err("must contain at least one CERTIFICATE PEM block".to_owned()) } else { Ok(()) }
 }
@@ -279,5 +290,32 @@ pub(super) fn signer_name(name: &str, path: &str, errors: &mut Errors) {
     first_wrong(rest, dns1123_subdomain_errors, errors);
     if name.len() > ALL_MAX {
         errors.push(FieldError::too_long(path, ALL_MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pem: &str, expect: Result<(), &str>) {
+        let encoded = base64::encode(pem);
+        assert_eq!(issued(&encoded), expect.map_err(str::to_owned), "{pem}");
+    }
+
+    /// What kube-apiserver 1.37.2 says of each.
+    #[test]
+    fn issued_certificates() {
+        let block =
+            |kind: &str, body: &str| format!("-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n");
+        let good = include_str!("../../../apiserver/src/authentication/testdata/version-1.crt");
+        check("", Ok(()));
+        check(good, Ok(()));
+        check(&format!("before\n{good}between\n{good}after"), Ok(()));
+        check("text", Err("must contain at least one CERTIFICATE PEM block"));
+        check(&block("CERTIFICATE", "AAAA"), Err("x509: malformed certificate"));
+        check(&format!("{good}{}", block("CERTIFICATE", "AAAA")), Err("x509: malformed certificate"));
+        check(&block("CERTIFICATE", ""), Err("found CERTIFICATE PEM block containing 0 certificates"));
+        check(&block("KEY", "AAAA"), Err(r#"only CERTIFICATE PEM blocks are allowed, found "KEY""#));
+        check(&block("CERTIFICATE", "a: b\n\nAAAA"), Err("no PEM block headers are permitted"));
     }
 }

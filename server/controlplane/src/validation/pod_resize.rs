@@ -21,11 +21,11 @@ pub(crate) fn validate(
     errors: &mut Errors,
 ) {
     if annotations::is_mirror(old) {
-        *errors = vec![FieldError::forbidden("", "static pods cannot be resized")];
+        *errors = vec![FieldError::forbidden("[]", "static pods cannot be resized")];
         return;
     }
     if was.child("os").is_some_and(|os| os.text("name") == "windows") {
-        *errors = vec![FieldError::forbidden("", "windows pods cannot be resized")];
+        *errors = vec![FieldError::forbidden("[]", "windows pods cannot be resized")];
         return;
     }
     let class = old.str_at(&["status", "qosClass"]).unwrap_or("");

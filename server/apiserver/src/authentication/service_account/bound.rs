@@ -111,6 +111,11 @@ impl Bound {
 
     fn absent(&self) -> TokenError {
         match self.role {
+            // What kube-apiserver's client says before it asks, and a server whose path makes no sense.
+            Role::Account if self.name().is_empty() => TokenError::new("resource name may not be empty"),
+            Role::Account if self.namespace_len == 0 => {
+                TokenError::new("the server could not find the requested resource")
+            }
             Role::Account | Role::LegacyAccount => {
                 TokenError::new(format!("serviceaccounts {:?} not found", self.name()))
             }

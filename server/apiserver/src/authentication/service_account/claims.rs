@@ -1,5 +1,7 @@
 //! What a token says: who it is for, how long, whom it stands for, and what it is bound to.
 
+use std::fmt;
+
 use ringbolt_machinery::{
     json::quote::{write_int, write_string},
     value::{Map, Value},
@@ -49,56 +51,124 @@ pub struct Claims {
 
 /// A number of seconds; fractions count for nothing. What is no number is an error, and what is none of 64 bits is long
 /// past, as it is for Go.
-fn seconds(payload: &Map<'_>, claim: &str) -> Result<Option<i64>, NoDate> {
+fn seconds(payload: &Map<'_>, claim: &str) -> Result<Option<i64>, BadClaim> {
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     let seconds = match payload.get(claim) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Int(seconds)) => *seconds as f64,
         Some(Value::Float(seconds)) => *seconds,
-        Some(_) => return Err(NoDate),
+        Some(_) => return Err(BadClaim::Date),
     };
     Ok(Some(if seconds.abs() < BEYOND { seconds as i64 } else { i64::MIN }))
 }
 
-/// A claim that should be a time is not a number.
-#[derive(Debug)]
-pub(super) struct NoDate;
+/// A claim of the wrong kind: the token counts for nothing, whoever signed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadClaim {
+    /// A time is no number.
+    Date,
+    /// The audiences are neither a text nor a list of texts.
+    Audiences,
+    /// Something else is not what it should be (a Go type); what it is.
+    Other(&'static str, &'static str),
+}
+
+impl fmt::Display for BadClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadClaim::Date => {
+                f.write_str("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
+            }
+            BadClaim::Audiences => {
+                f.write_str("go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience")
+            }
+            BadClaim::Other(found, wanted) => {
+                write!(f, "json: cannot unmarshal {found} into Go value of type {wanted}")
+            }
+        }
+    }
+}
+
+/// What a value is, in Go's words.
+fn kind(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+        Value::String(_) => "string",
+        Value::List(_) => "array",
+        _ => "object",
+    }
+}
 
 /// A text claim, empty where there is none.
-pub(super) fn text(payload: &Map<'_>, claim: &str) -> String {
-    payload.get(claim).and_then(Value::as_str).unwrap_or("").to_owned()
+pub(super) fn text(payload: &Map<'_>, claim: &str) -> Result<String, BadClaim> {
+    match payload.get(claim) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok((*text).to_owned()),
+        Some(other) => Err(BadClaim::Other(kind(other), "string")),
+    }
+}
+
+/// An object claim, where there is one.
+fn object<'m, 'a>(
+    payload: &'m Map<'a>,
+    claim: &str,
+    wanted: &'static str,
+) -> Result<Option<&'m Map<'a>>, BadClaim> {
+    match payload.get(claim) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Map(map)) => Ok(Some(map)),
+        Some(other) => Err(BadClaim::Other(kind(other), wanted)),
+    }
+}
+
+fn audiences(payload: &Map<'_>) -> Result<Vec<String>, BadClaim> {
+    match payload.get("aud") {
+        None => Ok(Vec::new()),
+        Some(Value::String(one)) => Ok(vec![(*one).to_owned()]),
+        Some(Value::List(all)) => {
+            let texts = all.iter().map(|one| one.as_str().map(str::to_owned));
+            texts.collect::<Option<_>>().ok_or(BadClaim::Audiences)
+        }
+        Some(_) => Err(BadClaim::Audiences),
+    }
 }
 
 impl Claims {
-    /// Reads a payload whose signature is good.
-    pub(super) fn read(payload: &Map<'_>) -> Result<Claims, NoDate> {
-        let own = payload.get("kubernetes.io").and_then(Value::as_map);
-        let reference = |member: &str| {
-            let map = own?.get(member)?.as_map()?;
-            Some(Reference { name: text(map, "name"), uid: text(map, "uid") })
-        };
-        let audiences = match payload.get("aud") {
-            Some(Value::String(one)) => vec![(*one).to_owned()],
-            Some(Value::List(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            _ => Vec::new(),
-        };
+    /// Reads what every token says, from a payload whose signature is good.
+    pub(super) fn read_public(payload: &Map<'_>) -> Result<Claims, BadClaim> {
         Ok(Claims {
-            issuer: text(payload, "iss"),
-            audiences,
+            issuer: text(payload, "iss")?,
+            subject: text(payload, "sub")?,
+            audiences: audiences(payload)?,
             expires: seconds(payload, "exp")?,
             not_before: seconds(payload, "nbf")?,
             issued: seconds(payload, "iat")?,
-            id: text(payload, "jti"),
-            subject: text(payload, "sub"),
-            namespace: own.map_or_else(String::new, |own| text(own, "namespace")),
-            account: reference("serviceaccount").unwrap_or_default(),
-            pod: reference("pod"),
-            secret: reference("secret"),
-            node: reference("node"),
-            for_webhook: ["validatingwebhookconfiguration", "mutatingwebhookconfiguration"]
-                .into_iter()
-                .any(|kind| reference(kind).is_some()),
-            warn_after: own.map_or(Ok(None), |own| seconds(own, "warnafter"))?,
+            id: text(payload, "jti")?,
+            ..Claims::default()
+        })
+    }
+
+    /// The same with what tokens of accounts say besides.
+    pub(super) fn read(payload: &Map<'_>) -> Result<Claims, BadClaim> {
+        let public = Claims::read_public(payload)?;
+        let Some(own) = object(payload, "kubernetes.io", "serviceaccount.kubernetes")? else {
+            return Ok(public);
+        };
+        let reference = |member: &str| match object(own, member, "serviceaccount.ref")? {
+            Some(map) => Ok(Some(Reference { name: text(map, "name")?, uid: text(map, "uid")? })),
+            None => Ok(None),
+        };
+        Ok(Claims {
+            namespace: text(own, "namespace")?,
+            account: reference("serviceaccount")?.unwrap_or_default(),
+            pod: reference("pod")?,
+            secret: reference("secret")?,
+            node: reference("node")?,
+            for_webhook: reference("validatingwebhookconfiguration")?.is_some()
+                || reference("mutatingwebhookconfiguration")?.is_some(),
+            warn_after: seconds(own, "warnafter")?,
+            ..public
         })
     }
 

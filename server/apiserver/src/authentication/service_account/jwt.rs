@@ -18,25 +18,32 @@ pub(super) struct Unverified<'t, 'a> {
     pub(super) algorithm: &'a str,
     /// The key the header names, empty for none.
     pub(super) key: &'a str,
+    /// The header names extensions that must be understood. None is.
+    pub(super) is_extended: bool,
     pub(super) payload: Map<'a>,
+    /// What the payload says twice: the first of it.
+    pub(super) twice: Option<String>,
 }
 
 /// Takes a token apart. `None` where it is none.
 pub(super) fn parse<'t, 'a>(arena: &'a Bump, token: &'t str) -> Option<Unverified<'t, 'a>> {
     let (signed, signature) = token.rsplit_once('.')?;
     let (header, payload) = signed.split_once('.')?;
-    let header = object(arena, header)?;
-    // An extension that must be understood, and none is.
-    if header.get("crit").is_some() {
-        return None;
-    }
-    let text = |member: &str| header.get(member).and_then(Value::as_str).unwrap_or("");
+    let (header, None) = object(arena, header)? else { return None };
+    // None where it is there and no text.
+    let text = |member: &str| match header.get(member) {
+        None | Some(Value::Null) => Some(""),
+        Some(value) => value.as_str(),
+    };
+    let (payload, twice) = object(arena, payload)?;
     Some(Unverified {
         signed,
         signature: BASE64_URL_SAFE_NO_PAD.decode(signature).ok()?,
-        algorithm: text("alg"),
-        key: text("kid"),
-        payload: object(arena, payload)?,
+        algorithm: text("alg")?,
+        key: text("kid")?,
+        is_extended: header.get("crit").is_some(),
+        payload,
+        twice,
     })
 }
 
@@ -49,13 +56,17 @@ pub(super) fn issuer(token: &str, is_known: impl FnOnce(&str) -> bool) -> bool {
     };
     let arena = Bump::new();
     object(&arena, payload)
-        .is_some_and(|payload| is_known(payload.get("iss").and_then(Value::as_str).unwrap_or("")))
+        .is_some_and(|(payload, _)| is_known(payload.get("iss").and_then(Value::as_str).unwrap_or("")))
 }
 
-fn object<'a>(arena: &'a Bump, text: &str) -> Option<Map<'a>> {
+/// An object, and the first member that is in it twice.
+fn object<'a>(arena: &'a Bump, text: &str) -> Option<(Map<'a>, Option<String>)> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
-    match json::decode_untyped(arena, arena.alloc_slice_copy(&bytes)).ok()? {
-        Value::Map(map) => Some(map),
+    let decoded =
+        json::decode_untyped_strict(arena, arena.alloc_slice_copy(&bytes), json::Mode::Strict).ok()?;
+    let twice = decoded.strict_errors.into_iter().next().map(|error| error.path);
+    match decoded.value {
+        Value::Map(map) => Some((map, twice)),
         _ => None,
     }
 }

@@ -9,7 +9,8 @@ use aws_lc_rs::{
         ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED,
         ECDSA_P384_SHA384_FIXED_SIGNING, ECDSA_P521_SHA512_FIXED, ECDSA_P521_SHA512_FIXED_SIGNING,
         EcdsaKeyPair, KeyPair as _, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384,
-        RSA_PKCS1_2048_8192_SHA512, RSA_PKCS1_SHA256, RsaKeyPair, VerificationAlgorithm,
+        RSA_PKCS1_2048_8192_SHA512, RSA_PKCS1_SHA256, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384,
+        RSA_PSS_2048_8192_SHA512, RsaKeyPair, VerificationAlgorithm,
     },
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -70,10 +71,13 @@ enum Pair {
 
 type Verifier = (&'static str, &'static dyn VerificationAlgorithm);
 
-const RSA: [Verifier; 3] = [
+const RSA: [Verifier; 6] = [
     ("RS256", &RSA_PKCS1_2048_8192_SHA256),
     ("RS384", &RSA_PKCS1_2048_8192_SHA384),
     ("RS512", &RSA_PKCS1_2048_8192_SHA512),
+    ("PS256", &RSA_PSS_2048_8192_SHA256),
+    ("PS384", &RSA_PSS_2048_8192_SHA384),
+    ("PS512", &RSA_PSS_2048_8192_SHA512),
 ];
 
 fn encode(bytes: &[u8]) -> String {

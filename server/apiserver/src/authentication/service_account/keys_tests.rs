@@ -41,6 +41,33 @@ fn what_a_key_signs_its_public_half_takes() {
     check(&ecdsa(&PKCS_ECDSA_P384_SHA384), "ES384", r#""crv":"P-384""#);
 }
 
+/// RSA with either padding, and any digest.
+#[test]
+fn what_others_sign_with_a_key() {
+    use aws_lc_rs::signature::{
+        RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding,
+    };
+    let text = rsa();
+    let public = SigningKey::read(text.as_bytes()).unwrap().into_public();
+    let (_, der) = <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes()).next().unwrap().unwrap();
+    let pair = RsaKeyPair::from_pkcs8(&der).unwrap();
+    let encodings: [(&str, &'static dyn RsaEncoding); 6] = [
+        ("RS256", &RSA_PKCS1_SHA256),
+        ("RS384", &RSA_PKCS1_SHA384),
+        ("RS512", &RSA_PKCS1_SHA512),
+        ("PS256", &RSA_PSS_SHA256),
+        ("PS384", &RSA_PSS_SHA384),
+        ("PS512", &RSA_PSS_SHA512),
+    ];
+    for (name, encoding) in encodings {
+        let mut signature = vec![0; pair.public_modulus_len()];
+        pair.sign(encoding, &SystemRandom::new(), b"message", &mut signature).unwrap();
+        for (other, _) in encodings {
+            assert_eq!(public.verify(other, b"message", &signature), name == other, "{name} as {other}");
+        }
+    }
+}
+
 /// RFC 7515 appendix A.3, its key as a SubjectPublicKeyInfo.
 #[test]
 fn the_example_of_the_specification() {

@@ -13,7 +13,7 @@ use ringbolt_storage::object::Object;
 use super::{
     BoundKinds, Lookup, ServiceAccountTokens, TokenError, account_user,
     bound::{Bound, Role},
-    claims::{Claims, Reference, text},
+    claims::{BadClaim, Claims, Reference, text},
     counts::count,
     legacy_uses::{LAST_USED_LABEL, LegacyTokenUse},
     verified::VerifiedToken,
@@ -37,23 +37,31 @@ pub(super) struct LegacyToken {
     labelled: Cell<(u64, i64)>,
 }
 
-/// Reads the claims of a token whose signature is good.
-pub(super) fn read(payload: &Map<'_>, kinds: &BoundKinds, lookup: bool) -> Result<VerifiedToken, TokenError> {
-    let claim = |name: &str, what: &str| match text(payload, name) {
-        missing if missing.is_empty() => Err(TokenError::new(format!("{what} claim is missing"))),
-        value => Ok(value),
+/// Reads the claims of a token whose signature is good. Times in it count for nothing.
+pub(super) fn read(payload: &Map<'_>, kinds: &BoundKinds, lookup: bool) -> Result<VerifiedToken, BadClaim> {
+    let Claims { audiences, subject, .. } = Claims::read_public(payload)?;
+    let namespace = text(payload, "kubernetes.io/serviceaccount/namespace")?;
+    let secret = text(payload, "kubernetes.io/serviceaccount/secret.name")?;
+    let name = text(payload, "kubernetes.io/serviceaccount/service-account.name")?;
+    let uid = text(payload, "kubernetes.io/serviceaccount/service-account.uid")?;
+    let missing = [
+        (&subject, "sub"),
+        (&namespace, "namespace"),
+        (&secret, "secretName"),
+        (&name, "serviceAccountName"),
+        (&uid, "serviceAccountUID"),
+    ];
+    let missing = missing.into_iter().find(|(claim, _)| claim.is_empty());
+    let flaw = match missing {
+        Some((_, what)) => Some(TokenError::new(format!("{what} claim is missing"))),
+        None if subject != format!("system:serviceaccount:{namespace}:{name}") => {
+            Some(TokenError::new("sub claim is invalid"))
+        }
+        None => None,
     };
-    let subject = claim("sub", "sub")?;
-    let namespace = claim("kubernetes.io/serviceaccount/namespace", "namespace")?;
-    let secret = claim("kubernetes.io/serviceaccount/secret.name", "secretName")?;
-    let name = claim("kubernetes.io/serviceaccount/service-account.name", "serviceAccountName")?;
-    let uid = claim("kubernetes.io/serviceaccount/service-account.uid", "serviceAccountUID")?;
-    if subject != format!("system:serviceaccount:{namespace}:{name}") {
-        return Err(TokenError::new("sub claim is invalid"));
-    }
     let account = Reference { name, uid };
     let (mut bound, mut legacy) = (Vec::new(), None);
-    if lookup {
+    if lookup && flaw.is_none() {
         let named = Reference { name: secret.clone(), uid: String::new() };
         bound.push(Bound::new(Role::LegacySecret, kinds.secrets, &namespace, &named));
         bound.push(Bound::new(Role::LegacyAccount, kinds.service_accounts, &namespace, &account));
@@ -61,9 +69,9 @@ pub(super) fn read(payload: &Map<'_>, kinds: &BoundKinds, lookup: bool) -> Resul
         legacy = Some(LegacyToken { secret, listed: Cell::new((0, false)), labelled: Cell::new((0, 0)) });
     }
     let user = Arc::new(account_user(&namespace, &account).authenticated());
-    // They say nothing of times and audiences.
-    let claims = Claims { issuer: ISSUER.to_owned(), subject, namespace, account, ..Claims::default() };
-    Ok(VerifiedToken { legacy, ..VerifiedToken::new(claims, user, bound) })
+    let claims =
+        Claims { issuer: ISSUER.to_owned(), audiences, subject, namespace, account, ..Claims::default() };
+    Ok(VerifiedToken { flaw, legacy, ..VerifiedToken::new(claims, user, bound) })
 }
 
 impl LegacyToken {

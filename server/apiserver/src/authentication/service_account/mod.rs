@@ -21,6 +21,7 @@ use ringbolt_storage::{object::ResourceId, storage::Storage};
 
 use self::{
     bound::{Bound, LEEWAY_SECONDS, Role},
+    claims::BadClaim,
     counts::count,
     keys::PublicKey,
     verified::{VerifiedToken, digest},
@@ -179,15 +180,19 @@ impl ServiceAccountTokens {
         if keys.peek().is_none() {
             return Err(TokenError::new("invalid signature, no keys found"));
         }
-        if !keys.any(|key| key.verify(parsed.algorithm, parsed.signed.as_bytes(), &parsed.signature)) {
+        let is_signed =
+            keys.any(|key| key.verify(parsed.algorithm, parsed.signed.as_bytes(), &parsed.signature));
+        if !is_signed || parsed.is_extended {
             return Err(TokenError::new("go-jose/go-jose: error in cryptographic primitive"));
         }
+        if let Some(member) = parsed.twice {
+            return Err(TokenError::new(format!("json: duplicate key '{member}' in object")));
+        }
+        let bad = |claim: BadClaim| TokenError::new(claim.to_string());
         let verified = if parsed.payload.get("iss").and_then(|i| i.as_str()) == Some(legacy::ISSUER) {
-            legacy::read(&parsed.payload, &self.kinds, self.lookup)?
+            legacy::read(&parsed.payload, &self.kinds, self.lookup).map_err(bad)?
         } else {
-            let claims = Claims::read(&parsed.payload).map_err(|_| {
-                TokenError::new("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
-            })?;
+            let claims = Claims::read(&parsed.payload).map_err(bad)?;
             let bound = self.bound(&claims);
             let user = Arc::new(user_of(&claims));
             VerifiedToken::new(claims, user, bound)
@@ -217,6 +222,9 @@ impl ServiceAccountTokens {
 
     /// What can change from one request to the next: the time, and what the token is bound to.
     fn check(&self, verified: &VerifiedToken, token: &str, at: &Lookup<'_>) -> Result<(), TokenError> {
+        if let Some(flaw) = &verified.flaw {
+            return Err(flaw.clone());
+        }
         let claims = &verified.claims;
         if claims.not_before.is_some_and(|time| at.now + LEEWAY_SECONDS < time) {
             return Err(TokenError::new("service account token is not valid yet"));

@@ -12,7 +12,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{bound::Bound, claims::Claims, legacy::LegacyToken};
+use super::{TokenError, bound::Bound, claims::Claims, legacy::LegacyToken};
 use crate::{authentication::UserInfo, limits::VERIFIED_TOKENS};
 
 /// A token whose signature is good.
@@ -25,6 +25,8 @@ pub(super) struct VerifiedToken {
     pub(super) bound: Vec<Bound>,
     /// Whether it is for this server.
     pub(super) for_server: bool,
+    /// What is wrong with it, whenever it comes.
+    pub(super) flaw: Option<TokenError>,
     /// What else is known of a token that lies in a secret.
     pub(super) legacy: Option<LegacyToken>,
     /// When it was last counted.
@@ -33,7 +35,15 @@ pub(super) struct VerifiedToken {
 
 impl VerifiedToken {
     pub(super) fn new(claims: Claims, user: Arc<UserInfo>, bound: Vec<Bound>) -> Self {
-        VerifiedToken { claims, user, bound, for_server: true, legacy: None, counted: Cell::new(i64::MIN) }
+        VerifiedToken {
+            claims,
+            user,
+            bound,
+            for_server: true,
+            flaw: None,
+            legacy: None,
+            counted: Cell::new(i64::MIN),
+        }
     }
 }
 
