@@ -94,6 +94,12 @@ pub fn subresource(part: Part) -> &'static str {
     }
 }
 
+/// A look at many objects, which others on the core do not wait for.
+pub trait Survey {
+    /// Looks at the next few. The warnings, when it is over.
+    fn step(&mut self) -> Option<Vec<String>>;
+}
+
 /// The admission chain of a server: all plugins that are enabled, in their order. Objects are trees of the storage
 /// version.
 pub trait Admission: Send + Sync {
@@ -149,6 +155,18 @@ pub trait Admission: Send + Sync {
         object: Option<&Value<'_>>,
         old: Option<&Value<'_>>,
     ) -> Result<(), Status>;
+
+    /// What is still to be looked at of other objects to warn the writer of an update that was admitted, where that is
+    /// too much for one go.
+    fn survey(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Value<'_>,
+        old: &Value<'_>,
+    ) -> Option<Box<dyn Survey>> {
+        let _ = (attributes, object, old);
+        None
+    }
 
     /// Whether a create that was refused like this may pass in a moment, because a controller is about to make what it
     /// lacks. It is tried again for as long as kube-apiserver would.

@@ -1,6 +1,12 @@
 //! PUT: replace an object, or one of its subresources; and the read-modify-write loop that PATCH shares.
 
-use std::{cell::RefCell, mem::ManuallyDrop, sync::Arc};
+use std::{
+    cell::RefCell,
+    future::poll_fn,
+    mem::{self, ManuallyDrop},
+    sync::Arc,
+    task::Poll,
+};
 
 use bumpalo::Bump;
 use bytes::Bytes;
@@ -27,7 +33,7 @@ use super::{
     write,
 };
 use crate::{
-    admission::{self, Attributes, Operation},
+    admission::{self, Attributes, Operation, Survey},
     authentication::UserInfo,
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
@@ -89,6 +95,18 @@ enum Step {
     Write { write: Write, charges: Vec<Write>, retry: bool, created: bool },
     /// The change ends a deletion: the object goes, and the client gets it as it would have been, at the version it had.
     Remove { write: Write, charges: Vec<Write>, json: Bytes },
+}
+
+/// Lets others on the core have their turn.
+fn others_turn() -> impl Future<Output = ()> {
+    let mut was_theirs = false;
+    poll_fn(move |context| {
+        if mem::replace(&mut was_theirs, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 struct Put {
@@ -196,10 +214,19 @@ impl<C: Change> Update<C> {
         let mut owners = Owners::Kept;
         for _ in 0..UPDATE_ATTEMPTS {
             warnings.clear();
-            let step = self.core.with_arena(|arena| match &old {
+            let (step, survey) = self.core.with_arena(|arena| match &old {
                 Some(stored) => self.change_stored(arena, stored, owners, warnings),
-                None => self.create_missing(arena, owners, warnings),
+                None => Ok((self.create_missing(arena, owners, warnings)?, None)),
             })?;
+            if let Some(mut survey) = survey {
+                let found = loop {
+                    if let Some(found) = survey.step() {
+                        break found;
+                    }
+                    others_turn().await;
+                };
+                warnings.extend(found);
+            }
             let (write, charges, retry, created, removed) = match step {
                 Step::Done(json) => return Ok((200, json)),
                 Step::Write { write, charges, retry, created } => (write, charges, retry, created, None),
@@ -260,7 +287,7 @@ impl<C: Change> Update<C> {
         stored: &Object,
         owners: Owners,
         warnings: &mut Vec<String>,
-    ) -> Result<Step, Status> {
+    ) -> Result<(Step, Option<Box<dyn Survey>>), Status> {
         let store = &*self.store;
         let strategy = store.served.strategy;
         let old = json::decode_stored(arena, store.schema, store.served.stored_type, &stored.json)
@@ -317,19 +344,20 @@ impl<C: Change> Update<C> {
         let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, &object, Some(&old)));
         warnings.append(&mut warned.borrow_mut());
         let charges = charges?;
+        let survey = store.admission.survey(&attributes, &object, &old);
         managed_fields::keep_times(arena, &old, &mut object);
         let encoded = write::encode(store, &object);
         if metadata::is_unchanged(stored, &encoded.json) {
-            return Ok(Step::Done(stored.json.clone()));
+            return Ok((Step::Done(stored.json.clone()), survey));
         }
         // A version that the client named is looked at again then.
         let retry = self.change.retries();
         if self.finishes_deletion(&object) {
             let json = write::with_version(&encoded, stored.revision);
-            return Ok(Step::Remove { write: write::remove(store, stored), charges, json });
+            return Ok((Step::Remove { write: write::remove(store, stored), charges, json }, survey));
         }
         let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
-        Ok(Step::Write { write, charges, retry, created: false })
+        Ok((Step::Write { write, charges, retry, created: false }, survey))
     }
 
     /// Whether this update takes away the last thing a deletion was waiting for.

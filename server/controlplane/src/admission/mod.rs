@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use ringbolt_apiserver::{
-    admission::{Admission, Attributes, Operation},
+    admission::{Admission, Attributes, Operation, Survey},
     authorization::Authorizers,
     metrics::Metrics,
 };
@@ -381,6 +381,16 @@ impl Admission for Pipeline {
             return Err(attributes.forbidden(DENIED));
         }
         Ok(charges)
+    }
+
+    fn survey(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Value<'_>,
+        old: &Value<'_>,
+    ) -> Option<Box<dyn Survey>> {
+        let is_on = self.config.enabled.has(Plugin::PodSecurity);
+        is_on.then(|| self.pod_security.survey(&self.objects, attributes, object, old)).flatten()
     }
 
     fn may_pass_soon(&self, refusal: &Status) -> bool {

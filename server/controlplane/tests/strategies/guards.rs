@@ -63,6 +63,12 @@ impl<'r> Request<'r> {
             admitted.and_then(|()| rig.pipeline.validate(&attributes, &arena, Some(&object), old.as_ref()));
         let charged = admitted
             .and_then(|()| rig.pipeline.charge(&attributes, &arena, &object, old.as_ref()).map(|_| ()));
+        let survey =
+            charged.is_ok().then(|| rig.pipeline.survey(&attributes, &object, old.as_ref()?)).flatten();
+        if let Some(mut survey) = survey {
+            let told = (0..SURVEY_STEPS_MAX).find_map(|_| survey.step()).expect("it ends");
+            warnings.borrow_mut().extend(told);
+        }
         let result = charged.map(|()| {
             let mut out = Vec::new();
             json::encode(rig.schema, served.facts.ty, &object, &mut out);
@@ -71,6 +77,9 @@ impl<'r> Request<'r> {
         (result, warnings.into_inner())
     }
 }
+
+/// Steps that a look at all pods of the largest namespace of a test may take.
+const SURVEY_STEPS_MAX: usize = 1_000;
 
 /// With these plugins besides those of the default, without the one that wants an account for each pod. `plugins` is
 /// their configuration.

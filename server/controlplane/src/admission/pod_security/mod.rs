@@ -6,6 +6,7 @@
 mod checks;
 mod configuration;
 mod counters;
+mod existing;
 mod namespace;
 mod pod;
 mod policy;
@@ -14,7 +15,7 @@ mod violation;
 use std::sync::Arc;
 
 use ringbolt_apiserver::{
-    admission::{Attributes, Operation},
+    admission::{Attributes, Operation, Survey},
     metrics::Metrics,
 };
 use ringbolt_machinery::{
@@ -74,7 +75,7 @@ impl PodSecurity {
         let facts = attributes.served.facts;
         match (facts.group, facts.resource) {
             ("", "pods") => self.validate_pod(objects, attributes, object, old),
-            ("", "namespaces") => namespace::validate(self, objects, attributes, object, old),
+            ("", "namespaces") => namespace::validate(self, attributes, object, old),
             (group, resource) => {
                 if let Some(path) = template(group, resource) {
                     self.warn_of_template(objects, attributes, object.path(path));
@@ -82,6 +83,19 @@ impl PodSecurity {
                 Ok(())
             }
         }
+    }
+
+    /// What pods that are there already say to a namespace's stricter level.
+    pub(super) fn survey(
+        &self,
+        objects: &Objects,
+        attributes: &Attributes<'_>,
+        object: &Value<'_>,
+        old: &Value<'_>,
+    ) -> Option<Box<dyn Survey>> {
+        let asked =
+            attributes.is("", "namespaces").then(|| namespace::stricter(self, attributes, object, old))??;
+        Some(Box::new(existing::ExistingPods::new(&self.configuration, objects, attributes, asked)))
     }
 
     fn validate_pod(
