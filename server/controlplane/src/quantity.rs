@@ -33,10 +33,8 @@ fn rounded<'a>(arena: &'a Bump, text: &str) -> Option<&'a str> {
     if !text.contains(['.', 'n', 'u', 'e', 'E']) {
         return None;
     }
-    let quantity = parse(text)?;
-    let milli = format!("{}m", quantity.milli_value());
-    let whole = parse(&milli)?;
-    (whole > quantity).then(|| &*arena.alloc_str(&whole.to_string()))
+    let mut quantity = parse(text)?;
+    quantity.round_up_to_milli().then(|| &*arena.alloc_str(&quantity.to_string()))
 }
 
 #[cfg(test)]
@@ -49,11 +47,11 @@ mod tests {
     fn rounding_goes_up_to_thousandths() {
         let arena = Bump::new();
         let mut list = Map::new_in(&arena);
-        for (key, text) in [("a", "100u"), ("b", "1500m"), ("c", "1Gi"), ("d", "1n")] {
+        for (key, text) in [("a", "100u"), ("b", "1500m"), ("c", "1Gi"), ("d", "1n"), ("e", "1e-9")] {
             list.insert(key, Value::String(text));
         }
         round_up(Some(&mut list));
         let texts: Vec<_> = list.iter().map(|(_, v)| v.as_str().unwrap()).collect();
-        assert_eq!(texts, ["1m", "1500m", "1Gi", "1m"]);
+        assert_eq!(texts, ["1m", "1500m", "1Gi", "1m", "1e-3"]);
     }
 }

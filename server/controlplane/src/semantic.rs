@@ -6,7 +6,7 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-use crate::tree::{is_zero, same};
+use crate::tree::is_zero;
 
 /// Whether two values of a type mean the same. `pointer` says whether absence differs from zero.
 pub(crate) fn equal(
@@ -104,8 +104,6 @@ fn both(schema: &Schema, ty: Type, a: &Value<'_>, b: &Value<'_>) -> bool {
             }
             Composite::List(_) => a == b,
         },
-        // Opaque text was kept without its spaces.
-        (_, Value::Raw(_), Value::Raw(_)) => same(Some(a), Some(b)),
         (_, a, b) => a == b,
     }
 }

@@ -48,6 +48,9 @@ pub enum Format {
 pub struct Quantity {
     amount: Decimal,
     format: Format,
+    /// Whether Kubernetes holds it as an `int64` and a power of ten, and not as a number of any size. The two are cut
+    /// down to an `int64` differently.
+    small: bool,
     /// The text it was read from, where Kubernetes keeps that rather than write it anew.
     text: Option<Box<str>>,
 }
@@ -142,7 +145,7 @@ impl Quantity {
             return Err(QuantityError::Format);
         }
         if text == "0" {
-            return Ok(Quantity { amount: Decimal::zero(), format: Format::DecimalSi, text: None });
+            return Ok(Quantity::new(0, Format::DecimalSi));
         }
         let Parts { positive, whole, fraction, suffix } = split(text)?;
         let (base, exponent, format) = interpret(suffix).ok_or(QuantityError::Suffix)?;
@@ -161,7 +164,8 @@ impl Quantity {
             amount.shift(exponent);
         }
         if fast {
-            return Ok(Quantity { amount, format, text: kept(text, whole, fraction, exponent, format) });
+            let text = kept(text, whole, fraction, exponent, format);
+            return Ok(Quantity { amount, format, small: true, text });
         }
         amount.round_up(NANO);
         let mut format = format;
@@ -171,12 +175,12 @@ impl Quantity {
                 format = Format::DecimalSi;
             }
         }
-        Ok(Quantity { amount, format, text: None })
+        Ok(Quantity { amount, format, small: false, text: None })
     }
 
     /// A whole amount.
     pub fn new(value: i64, format: Format) -> Quantity {
-        Quantity { amount: Decimal::from_i64(value), format, text: None }
+        Quantity { amount: Decimal::from_i64(value), format, small: true, text: None }
     }
 
     /// Whether it is 0.
@@ -194,14 +198,33 @@ impl Quantity {
         self.format
     }
 
-    /// The amount rounded away from zero to a whole number, cut to the bounds of `i64`.
+    /// The amount rounded up to a whole number. Where that does not fit, it is what Kubernetes gets, which goes on with
+    /// it: nothing, or what is left of the bits.
     pub fn value(&self) -> i64 {
-        self.amount.scaled(0)
+        self.scaled(0)
     }
 
-    /// Thousandths, rounded away from zero, cut to the bounds of `i64`.
+    /// Thousandths, rounded up; where they do not fit, as [`Quantity::value`] has it.
     pub fn milli_value(&self) -> i64 {
-        self.amount.scaled(-3)
+        self.scaled(-3)
+    }
+
+    fn scaled(&self, scale: i32) -> i64 {
+        if self.small { self.amount.scaled(scale).unwrap_or(0) } else { self.amount.wrapped(scale) }
+    }
+
+    /// Whether there is no suffix for its power of ten.
+    fn loses_its_size(&self) -> bool {
+        self.format == Format::DecimalSi && !self.is_zero() && self.amount.base_1000().1 > 18
+    }
+
+    /// Rounds up to thousandths; answers whether that changed it.
+    pub fn round_up_to_milli(&mut self) -> bool {
+        let changed = self.amount.round_up(-3);
+        if changed {
+            self.text = None;
+        }
+        changed
     }
 
     /// Whether it is a whole number.
@@ -216,6 +239,7 @@ impl Quantity {
         }
         self.text = None;
         self.amount = self.amount.plus(&other.amount, false);
+        self.small &= other.small && self.amount.digits() <= FAST_DIGITS as usize;
     }
 
     /// Takes `other` off; a zero takes the other's format.
@@ -225,6 +249,7 @@ impl Quantity {
         }
         self.text = None;
         self.amount = self.amount.plus(&other.amount, true);
+        self.small &= other.small && self.amount.digits() <= FAST_DIGITS as usize;
     }
 }
 
@@ -308,7 +333,20 @@ fn is_plainly_canonical(text: &str) -> bool {
     }
 }
 
-/// The canonical text of a quantity.
+/// The text that a quantity of a tree is written as. Kubernetes has no suffix above `E` and writes the digits alone:
+/// what was a `1` and 26 zeros reads `100` from then on.
+pub fn written(text: &str) -> Cow<'_, str> {
+    // Nothing shorter is that much.
+    let may = text.len() >= 14 || text.len() > 4 && text.ends_with(['E', 'P']);
+    match may.then(|| Quantity::parse(text)) {
+        Some(Ok(quantity)) if quantity.text.is_none() && quantity.loses_its_size() => {
+            Cow::Owned(quantity.to_string())
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// The canonical text of a quantity, or the text as it is where that would be of another amount (see [`written`]).
 pub fn canonical<'a>(arena: &'a Bump, text: &'a str) -> Result<&'a str, QuantityError> {
     if is_plainly_canonical(text) {
         return Ok(text);
@@ -316,6 +354,8 @@ pub fn canonical<'a>(arena: &'a Bump, text: &'a str) -> Result<&'a str, Quantity
     let quantity = Quantity::parse(text)?;
     match &quantity.text {
         Some(_) => Ok(text),
+        // It is what it is until it is written.
+        None if quantity.loses_its_size() => Ok(text),
         None => {
             let mut out = bumpalo::collections::String::new_in(arena);
             // Writing to a string does not fail.

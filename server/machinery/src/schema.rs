@@ -44,7 +44,7 @@ pub enum Type {
     Duration,
     /// `intstr.IntOrString`.
     IntOrString,
-    /// `runtime.RawExtension` and `runtime.Object`: any object, kept as it is (keys sorted).
+    /// `runtime.RawExtension` and `runtime.Object`: any object, kept as it is.
     RawExtension,
     /// `metav1.FieldsV1`: any object, kept as it is.
     FieldsV1,

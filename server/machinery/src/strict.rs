@@ -34,6 +34,16 @@ impl fmt::Display for StrictError {
     }
 }
 
+impl StrictError {
+    /// What a client is warned of: each error alone, where YAML tells several at once.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let text = self.to_string();
+        let listed = text.strip_prefix("yaml: unmarshal errors:\n").map(str::to_owned);
+        let lines = listed.unwrap_or(text);
+        lines.lines().map(|line| line.trim_start().to_owned()).collect::<Vec<_>>().into_iter()
+    }
+}
+
 /// Whether strict errors are collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {

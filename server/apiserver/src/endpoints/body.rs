@@ -77,7 +77,7 @@ impl Body {
             if self.validation == FieldValidation::Strict {
                 return Err(target.cannot_handle(&meta, &strict::message(&decoded.strict_errors)));
             }
-            self.warnings.borrow_mut().extend(decoded.strict_errors.iter().map(ToString::to_string));
+            self.warnings.borrow_mut().extend(decoded.strict_errors.iter().flat_map(StrictError::warnings));
         }
         let mut object = decoded.value;
         finish(store, arena, &mut object);

@@ -8,6 +8,7 @@ use super::{
     answer::{self, Answer},
     delete::{Delete, Told},
     delete_options::DeleteOptions,
+    get::wait_for,
     list::{List, parse_options},
     resource::ResourceStore,
 };
@@ -17,10 +18,14 @@ use crate::{request::Request, response::Outcome};
 pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
     let plan = || -> Result<(Answer, List, Delete), Status> {
         let answer = Answer::negotiate(store, request)?;
-        let options = parse_options(request)?;
+        let mut options = parse_options(request)?;
+        let selection = List::selection(store, request, &mut options)?;
         let delete_options = DeleteOptions::take(store.schema, request)?;
-        answer::check_options("ListOptions", options.validate())?;
-        let list = List::new(store, request, options)?;
+        // The collection is read in pages, so a version is taken for exactly that one.
+        if options.limit == 0 {
+            options.limit = i64::MAX;
+        }
+        let list = List::of(store, request, selection, &options)?;
         let delete = Delete {
             store: store.clone(),
             core: request.core.clone(),
@@ -35,7 +40,11 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
         Err(status) => return answer::failed(request, &status),
     };
     Outcome::Task(Box::pin(async move {
-        let page = match list.page() {
+        let waited = match list.waits_for() {
+            Some(version) => wait_for(&list.core, version).await,
+            None => Ok(()),
+        };
+        let page = match waited.and_then(|()| list.page()) {
             Ok(page) => page,
             Err(status) => return answer.status(&status),
         };

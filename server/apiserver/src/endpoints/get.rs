@@ -48,7 +48,11 @@ pub(crate) fn get_shown(
             }
         },
     };
-    if version > request.core.storage.revision() {
+    let current = request.core.storage.revision();
+    if version > current && !store.is_cached() {
+        return Outcome::Ready(answer.status(&Status::too_large_resource_version(version, current, 0)));
+    }
+    if version > current {
         let (store, shown, core) = (store.clone(), shown.clone(), request.core.clone());
         let (namespace, name) = (store.namespace(request.info).to_owned(), request.info.name.to_owned());
         return Outcome::Task(Box::pin(async move {

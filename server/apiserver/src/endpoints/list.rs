@@ -44,6 +44,9 @@ pub(crate) struct List {
     pub(crate) selection: Selection,
     limit: usize,
     at: At,
+    /// Whether a version that is not committed yet is waited for. A list of one key that has to be of an exact version,
+    /// or comes in pages, is read past the cache there, as all that is not in it, and so is told at once.
+    waits: bool,
 }
 
 /// A list's answer.
@@ -58,9 +61,7 @@ pub(crate) struct Page {
 pub(crate) fn list(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
     let plan = || -> Result<(Answer, List), Status> {
         let answer = Answer::negotiate(store, request)?;
-        let options = parse_options(request)?;
-        answer::check_options("ListOptions", options.validate())?;
-        Ok((answer, List::new(store, request, options)?))
+        Ok((answer, List::new(store, request, parse_options(request)?)?))
     };
     let (answer, list) = match plan() {
         Ok(plan) => plan,
@@ -80,29 +81,60 @@ pub(crate) fn list(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome
     }
 }
 
-/// The options of a list or watch; 400 where they do not parse.
+/// The options of a list, watch or deletecollection; 400 where they do not parse, 422 where they contradict each other.
 pub(crate) fn parse_options<'q>(request: &Request<'q>) -> Result<ListOptions<'q>, Status> {
-    ListOptions::parse(request.head.query()).map_err(|e| Status::bad_request(e.0))
+    let mut options = ListOptions::parse(request.head.query()).map_err(|e| Status::bad_request(e.0))?;
+    options.set_defaults();
+    answer::check_options("ListOptions", options.validate())?;
+    Ok(options)
 }
 
 impl List {
+    /// The list that a request asks for.
     pub(crate) fn new(
         store: &Arc<ResourceStore>,
         request: &Request<'_>,
-        options: ListOptions<'_>,
+        mut options: ListOptions<'_>,
     ) -> Result<Self, Status> {
-        let info = &request.info;
-        let at = state_asked_for(&options)?;
+        let selection = Self::selection(store, request, &mut options)?;
+        Self::of(store, request, selection, &options)
+    }
+
+    /// What is listed, taken out of the options. What is wrong with it is told before anything about versions.
+    pub(crate) fn selection(
+        store: &Arc<ResourceStore>,
+        request: &Request<'_>,
+        options: &mut ListOptions<'_>,
+    ) -> Result<Selection, Status> {
+        let (labels, fields) =
+            (std::mem::take(&mut options.label_selector), std::mem::take(&mut options.field_selector));
+        Selection::new(store, store.namespace(request.info), "", labels, fields)
+    }
+
+    /// The list of a selection.
+    pub(crate) fn of(
+        store: &Arc<ResourceStore>,
+        request: &Request<'_>,
+        selection: Selection,
+        options: &ListOptions<'_>,
+    ) -> Result<Self, Status> {
+        let one = selection.is_one_key();
+        let at = state_asked_for(options, one)?;
         let limit = usize::try_from(options.limit).unwrap_or(0);
         // Any state from memory ignores a limit, as the watch cache does.
-        let limit = if options.resource_version == "0" { 0 } else { limit };
-        let selection =
-            Selection::new(store, store.namespace(info), "", options.label_selector, options.field_selector)?;
-        Ok(List { store: store.clone(), core: request.core.clone(), selection, limit, at })
+        let limit = if options.resource_version == "0" && store.is_cached() { 0 } else { limit };
+        let past_cache = one && !(matches!(at, At::NotOlderThan(_)) && options.limit <= 0);
+        let waits = store.is_cached() && !past_cache;
+        Ok(List { store: store.clone(), core: request.core.clone(), selection, limit, at, waits })
     }
 
     /// The revision that must be committed first.
-    fn waits_for(&self) -> Option<u64> {
+    pub(crate) fn waits_for(&self) -> Option<u64> {
+        self.ahead().filter(|_| self.waits)
+    }
+
+    /// The revision that is asked for, where it is not committed yet.
+    fn ahead(&self) -> Option<u64> {
         let wanted = match &self.at {
             At::NotOlderThan(v) | At::Exact(v) | At::Continue { revision: Some(v), .. } => *v,
             At::Newest | At::Continue { .. } => 0,
@@ -113,6 +145,9 @@ impl List {
     fn snapshot(&self) -> Result<Snapshot, Status> {
         let storage = &self.core.storage;
         let stored = self.store.stored();
+        if let (Some(wanted), false) = (self.ahead(), self.waits) {
+            return Err(Status::too_large_resource_version(wanted, storage.revision(), 0));
+        }
         match &self.at {
             At::Newest | At::NotOlderThan(_) | At::Continue { revision: None, .. } => {
                 Ok(storage.snapshot(stored))
@@ -166,28 +201,30 @@ impl List {
     }
 }
 
-fn state_asked_for(options: &ListOptions<'_>) -> Result<At, Status> {
-    let version = match options.resource_version.as_ref() {
-        "" => 0,
-        text => answer::parse_version(text).map_err(|why| {
-            Status::bad_request(format!("invalid resource version: resourceVersion: {why}"))
-        })?,
-    };
+/// `one` says that the list is of one key, which is never read in pages.
+fn state_asked_for(options: &ListOptions<'_>, one: bool) -> Result<At, Status> {
+    let version = options.resource_version.as_ref();
     if !options.continue_token.is_empty() {
         let token = continue_token::decode(&options.continue_token).map_err(|why| {
             Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         })?;
-        if version != 0 {
+        if !matches!(version, "" | "0") {
             let why = "specifying resource version is not allowed when using continue";
             return Err(Status::bad_request(why));
         }
         return Ok(At::Continue { revision: u64::try_from(token.revision).ok(), after: token.start });
     }
+    let version = match version {
+        "" => 0,
+        text => answer::parse_version(text).map_err(|why| {
+            Status::bad_request(format!("invalid resource version: resourceVersion: {why}"))
+        })?,
+    };
     Ok(match (version, options.resource_version_match.as_ref()) {
         (0, _) => At::Newest,
         (version, "Exact") => At::Exact(version),
         // A page at a version that was read is that version: what clients wrote before there was a match.
-        (version, "") if options.limit > 0 && version > 0 => At::Exact(version),
+        (version, "") if options.limit > 0 && !one => At::Exact(version),
         (version, _) => At::NotOlderThan(version),
     })
 }

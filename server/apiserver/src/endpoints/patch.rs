@@ -137,7 +137,7 @@ impl Change for Patch {
                     }
                     Err(why)
                 }
-                None if holds_opaque(tree) => {
+                None if holds_opaque(tree) || self.kind == PatchType::JsonPatch && tests(&patch) => {
                     let text = match self.kind {
                         PatchType::JsonPatch => patch::json_patched_text(current, bytes),
                         _ => patch::merged_text(current, bytes),
@@ -298,6 +298,11 @@ fn holds_opaque(value: &Value<'_>) -> bool {
         Value::Map(map) => map.iter().any(|(key, value)| key != "metadata" && holds_opaque(value)),
         _ => false,
     }
+}
+
+/// Whether a JSON Patch asks what is there: the answer is by the text, `"é"` is not `"\u00e9"`.
+fn tests(operations: &Value<'_>) -> bool {
+    operations.as_list().into_iter().flatten().any(|operation| operation.str_at(&["op"]) == Some("test"))
 }
 
 /// Whether an outcome says no version.

@@ -80,7 +80,7 @@ impl Render<'_> {
     /// Whether [`Render::json`] is a cut from what is stored, and not encoded anew.
     pub(crate) fn is_cut_from_stored(&self) -> bool {
         match self.form {
-            Form::Object => self.store.is_storage_version(),
+            Form::Object => self.store.serves_stored_bytes(),
             Form::Partial(_) => self.store.served.strategy.annotation_of_field().is_none(),
             Form::Table(_) => false,
         }
@@ -89,7 +89,8 @@ impl Render<'_> {
     /// The text behind [`Render::head`], in two parts of which the second may be empty.
     pub(crate) fn json(&self, stored: &Bytes) -> Result<(Bytes, Bytes), Status> {
         match self.form {
-            Form::Object if self.store.is_storage_version() => Ok((stored.clone(), Bytes::new())),
+            Form::Object if self.store.serves_stored_bytes() => Ok((stored.clone(), Bytes::new())),
+            Form::Object if self.store.is_storage_version() => Ok((compacted(stored), Bytes::new())),
             Form::Object => Ok((self.converted(stored)?, Bytes::new())),
             Form::Partial(_) if self.store.served.strategy.annotation_of_field().is_some() => {
                 Ok((self.metadata_alone(stored)?, Bytes::new()))
@@ -279,6 +280,14 @@ impl Render<'_> {
         protobuf::unknown_head(api_version, kind, len, &mut head);
         Bytes::from(head)
     }
+}
+
+/// Stored text with what is opaque in it written as Go writes it; all else is written so already.
+fn compacted(stored: &Bytes) -> Bytes {
+    let Ok(text) = std::str::from_utf8(stored) else { return stored.clone() };
+    let mut out = Vec::with_capacity(stored.len());
+    json::quote::write_compact(&mut out, text);
+    Bytes::from(out)
 }
 
 fn remove_annotation(tree: &mut Value<'_>, annotation: &str) {

@@ -36,6 +36,8 @@ pub(crate) struct ResourceStore {
     pub(crate) admission: Arc<dyn Admission>,
     /// Struct of `PartialObjectMetadata`.
     pub(crate) partial_type: StructId,
+    /// Whether its objects have opaque text, which is stored as it came and compacted when it is shown.
+    holds_opaque: bool,
     /// `{"kind":"K","apiVersion":"G/V",`: what an answer puts in front of a stored object.
     pub(crate) object_head: Bytes,
     /// `{"kind":"KList","apiVersion":"G/V","metadata":{"resourceVersion":"`.
@@ -93,6 +95,7 @@ impl ResourceStore {
             )),
             event_heads: [event("ADDED"), event("MODIFIED"), event("DELETED")],
             object_head: Bytes::from(object_head),
+            holds_opaque: schema.holds_opaque(served.stored_type),
             storage_path: format!("/registry/{}/", storage_folder(facts)),
             group_version,
             columns: OnceLock::new(),
@@ -153,9 +156,19 @@ impl ResourceStore {
         self.columns.get_or_init(|| table::column_definitions(&self.served.facts.columns))
     }
 
-    /// Whether stored bytes are served as they are.
+    /// Whether this is the version that objects are stored in.
     pub(crate) fn is_storage_version(&self) -> bool {
         self.served.from_stored.is_none()
+    }
+
+    /// Whether the real server reads it from its watch cache. Events, which expire, it does not keep there.
+    pub(crate) fn is_cached(&self) -> bool {
+        self.served.ttl_seconds == 0
+    }
+
+    /// Whether stored bytes are served as they are.
+    pub(crate) fn serves_stored_bytes(&self) -> bool {
+        self.is_storage_version() && !self.holds_opaque
     }
 
     /// A subresource that takes and answers the whole object, by its name in discovery.

@@ -49,6 +49,11 @@ impl Requirement {
 }
 
 impl Selection {
+    /// Whether there is only one key that can be selected.
+    pub(crate) fn is_one_key(&self) -> bool {
+        self.name.is_some() && (!self.store.served.facts.namespaced || !self.namespace.is_empty())
+    }
+
     /// Checks the selectors against what the resource can be selected on. 400 otherwise.
     pub(crate) fn new(
         store: &Arc<ResourceStore>,

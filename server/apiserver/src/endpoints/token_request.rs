@@ -17,6 +17,7 @@ use ringbolt_storage::object::{Object, ResourceId};
 
 use super::{
     answer, create,
+    get::check_name,
     identity::rfc3339,
     managed_fields::Tracker,
     metadata,
@@ -103,6 +104,7 @@ impl TokenRequests {
             let errors = [FieldError::invalid("metadata.name", named, why)];
             return Err(Status::invalid(GROUP, KIND, info.name, &errors));
         }
+        check_name(info.name)?;
         let account = look_up(core, self.accounts.stored(), info.namespace, info.name)
             .ok_or_else(|| self.accounts.not_found(info.name))?;
         let account = reference(&account);
@@ -239,6 +241,7 @@ fn bind(
     let (kind, name) = (text("kind"), text("name"));
     let (group, version) = group_version(text("apiVersion"));
     let found = |resource: ResourceId, plural: &str, namespace: &str| {
+        check_name(name)?;
         look_up(core, resource, namespace, name).ok_or_else(|| Status::not_found("", plural, name))
     };
     let kinds = &tokens.kinds;

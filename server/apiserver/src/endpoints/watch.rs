@@ -38,9 +38,8 @@ static EVENT_TAIL: &[u8] = b"}\n";
 pub(crate) fn watch(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
     let plan = || -> Result<(Response, WatchSource), Status> {
         let answer = Answer::negotiate(store, request)?;
-        let mut options = parse_options(request)?;
-        options.watch = true;
-        answer::check_options("ListOptions", options.validate())?;
+        // Where only the path says that it is a watch, the options are those of a list.
+        let options = parse_options(request)?;
         answer.convertible()?;
         let content_type = answer.media.stream_content_type().map_err(answer::stream_not_acceptable)?;
         let response = Response { status: 200, content_type, ..Response::default() };
@@ -82,6 +81,19 @@ impl WatchSource {
         options: ListOptions<'_>,
     ) -> Result<Self, Status> {
         let core = request.core;
+        let name = request.info.name;
+        let other_name = options.field_selector.requires_exact("metadata.name") != Some(name);
+        let contradicts = !name.is_empty() && !options.field_selector.requirements.is_empty() && other_name;
+        let selection = Selection::new(
+            store,
+            store.namespace(request.info),
+            name,
+            options.label_selector,
+            options.field_selector,
+        )?;
+        if contradicts {
+            return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
+        }
         let version = match options.resource_version.as_ref() {
             "" => 0,
             // A watch with a version that is no number is 500 without a reason, as a GET is.
@@ -97,14 +109,6 @@ impl WatchSource {
             }
         };
         let (bookmarks, send_initial) = (options.allow_watch_bookmarks, options.send_initial_events);
-        let path_name = if request.info.name.is_empty() { "" } else { request.info.name };
-        let selection = Selection::new(
-            store,
-            store.namespace(request.info),
-            path_name,
-            options.label_selector,
-            options.field_selector,
-        )?;
         let wants_initial = send_initial.unwrap_or(version == 0);
         let mut source = WatchSource {
             answer,

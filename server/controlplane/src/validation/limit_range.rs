@@ -2,7 +2,7 @@
 
 use ringbolt_machinery::{
     field::{FieldError, child, index, key},
-    quantity::Quantity,
+    quantity::{Format, Quantity},
     validation::names::qualified_name_errors,
     value::{Map, Value},
 };
@@ -115,7 +115,7 @@ fn relations(limit: &Map<'_>, name: &str, of_pods: bool, path: &str, errors: &mu
     greater(&default, &max, ["default value", "max value"], "default", &max);
     if let Some(ratio) = &ratio {
         let path = key(&child(path, "maxLimitRequestRatio"), name);
-        if ratio.value.milli_value() < 1000 {
+        if ratio.value < Quantity::new(1, Format::DecimalSi) {
             let why = format!("ratio {} is less than 1", ratio.text);
             errors.push(FieldError::invalid(path.clone(), ratio.text, why));
         }

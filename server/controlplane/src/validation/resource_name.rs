@@ -2,7 +2,7 @@
 
 use ringbolt_machinery::{
     field::{FieldError, child, key},
-    quantity::Quantity,
+    quantity::{Quantity, written},
     validation::names::qualified_name_errors,
     value::Map,
 };
@@ -121,24 +121,23 @@ pub(crate) fn of_quota(name: &str, path: &str, errors: &mut Errors) {
 /// An amount: not negative, and whole where things are counted.
 pub(crate) fn amount(name: &str, text: &str, path: &str, errors: &mut Errors) {
     non_negative(text, path, errors);
-    // What has too many thousandths to count them is taken for whole.
-    let broken = |q: Quantity| q.value() < i64::MAX / 1000 && q.milli_value() % 1000 != 0;
+    let broken = |q: Quantity| q.milli_value() % 1000 != 0;
     if is_integer(name) && quantity::parse(text).is_some_and(broken) {
-        errors.push(FieldError::invalid(path, text, "must be an integer"));
+        errors.push(FieldError::invalid(path, &*written(text), "must be an integer"));
     }
 }
 
 /// A quantity that must not be negative.
 pub(crate) fn non_negative(text: &str, path: &str, errors: &mut Errors) {
     if quantity::parse(text).is_some_and(|q| q.sign() < 0) {
-        errors.push(FieldError::invalid(path, text, NEGATIVE));
+        errors.push(FieldError::invalid(path, &*written(text), NEGATIVE));
     }
 }
 
 /// A quantity that must be above zero.
 pub(crate) fn positive(text: &str, path: &str, errors: &mut Errors) {
     if quantity::parse(text).is_some_and(|q| q.sign() <= 0) {
-        errors.push(FieldError::invalid(path, text, "must be greater than zero"));
+        errors.push(FieldError::invalid(path, &*written(text), "must be greater than zero"));
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
     zero,
 };
 use crate::{
+    quantity,
     schema::{Composite, Element, Field, Positions, Schema, Struct, StructId, Type},
     value::{Map, Value},
 };
@@ -19,7 +20,7 @@ pub fn encode(schema: &Schema, ty: StructId, value: &Value<'_>, out: &mut Vec<u8
 /// The stored form of an object and its splice offset: no opening brace, no `kind`, `apiVersion` and
 /// `metadata.resourceVersion`; `"resourceVersion":"N",` belongs at the offset, and another member of the metadata
 /// follows it. Lists, maps and bytes without content are as a round trip through Kubernetes' protobuf storage
-/// leaves them.
+/// leaves them, and opaque text is as it came: who shows such an object compacts it ([`Schema::holds_opaque`]).
 pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u8>, u32) {
     let mut out = Vec::with_capacity(1024);
     let encoder = Encoder { schema, stored: true };
@@ -182,9 +183,12 @@ impl Encoder<'_> {
             (Type::String, Value::Null) => out.extend_from_slice(b"\"\""),
             (Type::Bool, Value::Null) => out.extend_from_slice(b"false"),
             (Type::Int32 | Type::Int64 | Type::Float64 | Type::IntOrString, Value::Null) => out.push(b'0'),
+            (Type::Quantity, Value::String(text)) => quote::write_string(out, &quantity::written(text)),
             (Type::Quantity, Value::Null) => out.extend_from_slice(b"\"0\""),
             (Type::Duration, Value::Null) => out.extend_from_slice(b"\"0s\""),
             (Type::Float64, Value::Int(n)) => quote::write_float(out, *n as f64),
+            // As it came: what is opaque is the same only if its text is.
+            (Type::RawExtension, Value::Raw(text)) if self.stored => out.extend_from_slice(text.as_bytes()),
             (_, value) => encode_untyped(value, out),
         }
     }

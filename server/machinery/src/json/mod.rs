@@ -19,7 +19,8 @@ pub use interpret::{InterpretError, TypeMeta, interpret};
 pub use typed::{decode_stored, decode_typed, retype};
 pub(crate) use untyped::is_json;
 pub use untyped::{
-    decode_in_order, decode_untyped, decode_untyped_strict, encode_in_order, encode_untyped, expand_raw,
+    decode_in_order, decode_level, decode_untyped, decode_untyped_strict, encode_in_order, encode_untyped,
+    expand_raw,
 };
 
 pub use crate::strict::{Mode, StrictError};

@@ -38,6 +38,44 @@ pub fn decode_in_order<'a>(arena: &'a Bump, bytes: &'a [u8]) -> Result<Value<'a>
     decode(arena, bytes, None, true).map(|d| d.value)
 }
 
+/// Decodes an object or a list, and leaves what its members are as text: [`Value::Raw`], but for null. Anything else is
+/// such a text itself.
+pub fn decode_level<'a>(arena: &'a Bump, bytes: &'a [u8]) -> Result<Value<'a>, DecodeError> {
+    let mut reader = Reader::new(to_text(arena, bytes));
+    let level = level(arena, &mut reader).and_then(|value| reader.end().map(|()| value));
+    level.map_err(|Malformed| super::malformed(bytes))
+}
+
+fn level<'a>(arena: &'a Bump, reader: &mut Reader<'a>) -> Read<Value<'a>> {
+    let member = |reader: &mut Reader<'a>| {
+        let text = reader.skip()?;
+        Ok(if text == "null" { Value::Null } else { Value::Raw(text) })
+    };
+    match reader.peek()? {
+        b'{' => {
+            reader.open_object()?;
+            let mut entries = Entries::new(arena);
+            let mut first = true;
+            while let Some(key) = reader.key(arena, first)? {
+                first = false;
+                let known = entries.find(key);
+                let value = member(reader)?;
+                entries.set(known, key, value);
+            }
+            Ok(Value::Map(entries.in_order()))
+        }
+        b'[' => {
+            reader.open_list()?;
+            let mut items = ArenaVec::new_in(arena);
+            while reader.item(items.is_empty())? {
+                items.push(member(reader)?);
+            }
+            Ok(Value::List(items))
+        }
+        _ => member(reader),
+    }
+}
+
 fn decode<'a>(
     arena: &'a Bump,
     bytes: &'a [u8],

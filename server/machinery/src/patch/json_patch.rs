@@ -3,7 +3,10 @@
 
 use bumpalo::Bump;
 
-use super::{PatchError, order::Order};
+use super::{
+    PatchError,
+    order::{Order, open, opened},
+};
 use crate::{
     json,
     limits::{JSON_PATCH_COPY_MAX, JSON_PATCH_OPERATIONS_MAX},
@@ -72,6 +75,21 @@ pub fn decode_json<'a>(arena: &'a Bump, bytes: &'a [u8], mode: Mode) -> Result<J
     Ok(JsonPatch { operations: decoded.value, strict_errors: errors })
 }
 
+/// The operations of a body that [`decode_json`] took, what they set as text.
+pub(super) fn written<'a>(arena: &'a Bump, bytes: &'a [u8]) -> Result<Value<'a>, PatchError> {
+    let malformed = |e: json::DecodeError| PatchError::Malformed(e.to_string());
+    let mut operations = json::decode_level(arena, bytes).map_err(malformed)?;
+    for operation in operations.as_list_mut().into_iter().flatten() {
+        open(arena, operation);
+        for (name, value) in operation.as_map_mut().into_iter().flat_map(|map| map.iter_mut()) {
+            if let (true, Value::Raw(text)) = (name != "value", &*value) {
+                *value = json::decode_untyped(arena, text.as_bytes()).map_err(malformed)?;
+            }
+        }
+    }
+    Ok(operations)
+}
+
 /// Applies the operations in order. A failure leaves `target` half changed: it is the caller's copy.
 pub fn apply_json<'a>(
     arena: &'a Bump,
@@ -108,7 +126,7 @@ pub(super) fn apply<'a>(
     for operation in operations {
         patch.apply(target, operation).map_err(PatchError::NotApplicable)?;
         if order == Order::Sorted {
-            sort_what_it_went_through(target, operation);
+            sort_what_it_went_through(arena, target, operation);
         }
     }
     Ok(())
@@ -135,7 +153,7 @@ impl<'a> Patch<'a> {
             "replace" => self.replace(target, operation),
             "move" => self.move_(target, operation),
             "copy" => self.copy(target, operation),
-            "test" => test(target, operation),
+            "test" => test(self.arena, target, operation),
             other => Err(format!("Unexpected kind: {other}")),
         }
     }
@@ -144,7 +162,7 @@ impl<'a> Patch<'a> {
         let Ok(path) = path(operation) else {
             return Err(because("add operation failed to decode path".into(), MISSING));
         };
-        let Some((container, key)) = find(target, path) else {
+        let Some((container, key)) = find(self.arena, target, path) else {
             return Err(because(
                 format!("add operation does not apply: doc is missing path: \"{path}\""),
                 MISSING,
@@ -158,7 +176,7 @@ impl<'a> Patch<'a> {
         let Ok(path) = path(operation) else {
             return Err(because("remove operation failed to decode path".into(), MISSING));
         };
-        let Some((container, key)) = find(target, path) else {
+        let Some((container, key)) = find(self.arena, target, path) else {
             return Err(because(
                 format!("remove operation does not apply: doc is missing path: \"{path}\""),
                 MISSING,
@@ -185,7 +203,7 @@ impl<'a> Patch<'a> {
         let missing = |what: &str| {
             because(format!("replace operation does not apply: doc is missing {what}: {path}"), MISSING)
         };
-        let Some((container, key)) = find(target, path) else { return Err(missing("path")) };
+        let Some((container, key)) = find(self.arena, target, path) else { return Err(missing("path")) };
         match container {
             Value::Map(map) => {
                 map.insert(self.arena.alloc_str(&key), new);
@@ -202,7 +220,7 @@ impl<'a> Patch<'a> {
     fn move_(&self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
         let from = from(operation)
             .map_err(|cause| because("move operation failed to decode from".into(), &cause))?;
-        let Some((container, key)) = find(target, from) else {
+        let Some((container, key)) = find(self.arena, target, from) else {
             return Err(because(
                 format!("move operation does not apply: doc is missing from path: {from}"),
                 MISSING,
@@ -212,7 +230,7 @@ impl<'a> Patch<'a> {
             .map_err(|cause| because(format!("error in move for path: '{key}'"), &cause))?;
         let path = path(operation)
             .map_err(|cause| because("move operation failed to decode path".into(), &cause))?;
-        let Some((container, key)) = find(target, path) else {
+        let Some((container, key)) = find(self.arena, target, path) else {
             return Err(because(
                 format!("move operation does not apply: doc is missing destination path: {path}"),
                 MISSING,
@@ -225,7 +243,7 @@ impl<'a> Patch<'a> {
     fn copy(&mut self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
         let from = from(operation)
             .map_err(|cause| because("copy operation failed to decode from".into(), &cause))?;
-        let Some((container, key)) = find(target, from) else {
+        let Some((container, key)) = find(self.arena, target, from) else {
             return Err(because(
                 format!("copy operation does not apply: doc is missing from path: {from}"),
                 MISSING,
@@ -237,7 +255,7 @@ impl<'a> Patch<'a> {
         let Ok(path) = path(operation) else {
             return Err(because("copy operation failed to decode path".into(), MISSING));
         };
-        let Some((container, key)) = find(target, path) else {
+        let Some((container, key)) = find(self.arena, target, path) else {
             return Err(because(
                 format!("copy operation does not apply: doc is missing destination path: {path}"),
                 MISSING,
@@ -283,7 +301,7 @@ impl<'a> Patch<'a> {
     }
 }
 
-fn test(target: &mut Value<'_>, operation: &Value<'_>) -> Result<(), String> {
+fn test<'a>(arena: &'a Bump, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
     let path =
         path(operation).map_err(|cause| because("test operation failed to decode path".into(), &cause))?;
     let wanted = operation.path(&["value"]);
@@ -291,14 +309,14 @@ fn test(target: &mut Value<'_>, operation: &Value<'_>) -> Result<(), String> {
     let found = if path.is_empty() {
         Some(&*target)
     } else {
-        let Some((container, key)) = find(target, path) else {
+        let Some((container, key)) = find(arena, target, path) else {
             return Err(because(format!("test operation does not apply: is missing path: {path}"), MISSING));
         };
         get(container, &key).map_err(|cause| because(format!("error in test for path: '{path}'"), &cause))?
     };
     match (found.filter(|v| !v.is_null()), wanted.filter(|v| !v.is_null())) {
         (None, None) => Ok(()),
-        (Some(found), Some(wanted)) if same(found, wanted) => Ok(()),
+        (Some(found), Some(wanted)) if same(arena, found, wanted) => Ok(()),
         _ => failed(),
     }
 }
@@ -321,11 +339,16 @@ fn value<'a>(operation: &Value<'a>) -> Option<Value<'a>> {
 
 /// The container of the last step of a pointer, and that step. What stands before the first slash is not looked at;
 /// the root as a whole is no step.
-fn find<'v, 'a>(target: &'v mut Value<'a>, path: &str) -> Option<(&'v mut Value<'a>, String)> {
+fn find<'v, 'a>(
+    arena: &'a Bump,
+    target: &'v mut Value<'a>,
+    path: &str,
+) -> Option<(&'v mut Value<'a>, String)> {
     let (parents, last) = path.rsplit_once('/')?;
     let mut at = target;
     for part in parents.split('/').skip(1) {
         let key = decode(part);
+        open(arena, at);
         at = match at {
             Value::Map(map) => map.get_mut(&key)?,
             Value::List(list) => {
@@ -335,10 +358,11 @@ fn find<'v, 'a>(target: &'v mut Value<'a>, path: &str) -> Option<(&'v mut Value<
             _ => return None,
         };
     }
+    open(arena, at);
     matches!(at, Value::Map(_) | Value::List(_)).then(|| (at, decode(last)))
 }
 
-fn sort_what_it_went_through(target: &mut Value<'_>, operation: &Value<'_>) {
+fn sort_what_it_went_through<'a>(arena: &'a Bump, target: &mut Value<'a>, operation: &Value<'a>) {
     for path in [from(operation), path(operation)].into_iter().flatten() {
         let mut at = Some(&mut *target);
         for part in path.split('/').skip(1) {
@@ -355,7 +379,7 @@ fn sort_what_it_went_through(target: &mut Value<'_>, operation: &Value<'_>) {
         }
         // What is compared is taken apart as a whole.
         if let (Some(found), Some("test")) = (at, operation.str_at(&["op"])) {
-            Order::Sorted.within(found);
+            Order::Sorted.within(arena, found);
         }
     }
 }
@@ -407,13 +431,13 @@ fn take<'a>(container: &mut Value<'a>, key: &str) -> Result<Value<'a>, String> {
 }
 
 /// Equality that does not see the order of keys. Numbers are compared as they are written.
-fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
-    match (a, b) {
+fn same<'a>(arena: &'a Bump, a: &Value<'a>, b: &Value<'a>) -> bool {
+    match (opened(arena, a), opened(arena, b)) {
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| same(v, w)))
+            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| same(arena, v, w)))
         }
         (Value::List(a), Value::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(v, w)| same(v, w))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(v, w)| same(arena, v, w))
         }
         (a, b) => a == b,
     }

@@ -3,7 +3,10 @@
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
-use super::{PatchError, order::Order};
+use super::{
+    PatchError,
+    order::{Order, open, opened},
+};
 use crate::value::{Map, Value};
 
 /// Merges `patch` into `target`. A patch that is no object is refused: it would replace the object as a whole.
@@ -19,13 +22,14 @@ pub(super) fn apply<'a>(
     order: Order,
 ) -> Result<(), PatchError> {
     let merge = Merge { arena, order };
-    match (target, patch) {
+    open(arena, target);
+    match (target, opened(arena, patch)) {
         (Value::Map(target), Value::Map(patch)) => {
             merge.objects(target, patch);
             Ok(())
         }
-        (target, Value::List(_)) => {
-            *target = merge.without_nulls(patch);
+        (target, list @ Value::List(_)) => {
+            *target = merge.without_nulls(list);
             Ok(())
         }
         _ => Err(PatchError::Malformed("Invalid JSON Patch".to_owned())),
@@ -44,7 +48,12 @@ impl<'a> Merge<'a> {
                 target.remove(key);
                 continue;
             }
-            match (target.get_mut(key), value) {
+            let value = opened(self.arena, value);
+            let mut old = target.get_mut(key);
+            if let Some(old) = &mut old {
+                open(self.arena, old);
+            }
+            match (old, value) {
                 (Some(Value::Map(old)), Value::Map(new)) => self.objects(old, new),
                 (Some(old @ Value::Map(_)), new) => *old = new.clone(),
                 (_, new) => {
@@ -57,7 +66,7 @@ impl<'a> Merge<'a> {
 
     /// A copy whose objects have no null members; items of lists stay.
     fn without_nulls(&self, value: &Value<'a>) -> Value<'a> {
-        match value {
+        match opened(self.arena, value) {
             Value::Map(map) => {
                 let mut entries = ArenaVec::with_capacity_in(map.len(), self.arena);
                 let members = map.iter().filter(|(_, v)| !v.is_null());

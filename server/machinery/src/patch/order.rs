@@ -1,5 +1,6 @@
-//! The order of members in the text of a patched object. The API server's library takes apart only what a patch goes
-//! through and leaves the rest as it came; what it took apart it puts together with sorted members. Errors show that text.
+//! The text of a patched object. The API server's library takes apart only what a patch goes through and leaves the rest
+//! as it came; what it took apart it puts together with sorted members. Errors show that text, and what is opaque in an
+//! object is made of it.
 
 use bumpalo::Bump;
 
@@ -25,19 +26,43 @@ impl Order {
         }
     }
 
-    /// Of everything within.
-    pub(super) fn within(self, value: &mut Value<'_>) {
+    /// Of everything within, which is taken apart for it.
+    pub(super) fn within<'a>(self, arena: &'a Bump, value: &mut Value<'a>) {
         if self == Order::Kept {
             return;
         }
+        open(arena, value);
         match value {
             Value::Map(map) => {
                 map.sort_keys();
-                map.iter_mut().for_each(|(_, value)| self.within(value));
+                map.iter_mut().for_each(|(_, value)| self.within(arena, value));
             }
-            Value::List(list) => list.iter_mut().for_each(|value| self.within(value)),
+            Value::List(list) => list.iter_mut().for_each(|value| self.within(arena, value)),
             _ => {}
         }
+    }
+}
+
+/// Takes an object or a list apart that is still a text. In a tree there are none but what is opaque, and that is no
+/// member of untyped trees.
+pub(super) fn open<'a>(arena: &'a Bump, value: &mut Value<'a>) {
+    if let Value::Raw(text) = value
+        && text.starts_with(['{', '['])
+        && let Ok(level) = json::decode_level(arena, text.as_bytes())
+    {
+        *value = level;
+    }
+}
+
+/// The same, taken apart beside it.
+pub(super) fn opened<'v, 'a>(arena: &'a Bump, value: &'v Value<'a>) -> &'v Value<'a> {
+    match value {
+        Value::Raw(text) => {
+            let mut level = Value::Raw(text);
+            open(arena, &mut level);
+            arena.alloc(level)
+        }
+        _ => value,
     }
 }
 
@@ -52,7 +77,7 @@ pub fn merged_text(object: &[u8], patch: &[u8]) -> Result<String, PatchError> {
 /// The text of an object with the operations of a JSON Patch applied, both as they were written.
 pub fn json_patched_text(object: &[u8], operations: &[u8]) -> Result<String, PatchError> {
     let arena = Bump::new();
-    let (mut object, operations) = (written(&arena, object)?, written(&arena, operations)?);
+    let (mut object, operations) = (written(&arena, object)?, json_patch::written(&arena, operations)?);
     json_patch::apply(&arena, &mut object, &operations, Order::Sorted)?;
     if let Value::Map(map) = &mut object {
         map.sort_keys();
@@ -61,7 +86,7 @@ pub fn json_patched_text(object: &[u8], operations: &[u8]) -> Result<String, Pat
 }
 
 fn written<'a>(arena: &'a Bump, text: &'a [u8]) -> Result<Value<'a>, PatchError> {
-    json::decode_in_order(arena, text).map_err(|e| PatchError::Malformed(e.to_string()))
+    json::decode_level(arena, text).map_err(|e| PatchError::Malformed(e.to_string()))
 }
 
 fn text(value: &Value<'_>) -> String {

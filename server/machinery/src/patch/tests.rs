@@ -282,3 +282,24 @@ fn texts_show_what_a_patch_went_through_sorted_and_the_rest_as_it_was() {
         r#"{"data":{"a":{"x":2,"y":1},"b":1},"kind":"K","l":{"z":"1","a":"2"},"metadata":{"name":"n"}}"#,
     );
 }
+
+#[test]
+fn what_a_patch_does_not_go_through_keeps_its_text() {
+    let object = r#"{"a":{"x":1.0,"x":2,"b":"\u00e9\/"},"c":{"z":1,"d":"\u003c"}}"#;
+    let merged = |patch: &str| merged_text(object.as_bytes(), patch.as_bytes()).unwrap();
+    let patched = |patch: &str| json_patched_text(object.as_bytes(), patch.as_bytes());
+    let untouched = r#""a":{"x":1.0,"x":2,"b":"\u00e9\/"}"#;
+    assert_eq!(
+        merged(r#"{"c":{"d":"\u0041","e":{"f":null,"g":1e0}}}"#),
+        format!(r#"{{{untouched},"c":{{"d":"\u0041","e":{{"g":1e0}},"z":1}}}}"#)
+    );
+    assert_eq!(merged(r#"{"a":{"y":3},"c":null}"#), r#"{"a":{"b":"\u00e9\/","x":2,"y":3}}"#);
+    assert_eq!(
+        patched(r#"[{"op":"add","path":"/c/e","value":{"k":"\u0041", "i":0.10}}]"#).unwrap(),
+        format!(r#"{{{untouched},"c":{{"d":"\u003c","e":{{"k":"\u0041","i":0.10}},"z":1}}}}"#)
+    );
+    assert!(patched(r#"[{"op":"test","path":"/c","value":{"d":"\u003c","z":1}}]"#).is_ok());
+    // The texts differ, whatever they mean.
+    assert!(patched(r#"[{"op":"test","path":"/c/d","value":"<"}]"#).is_err());
+    assert!(patched(r#"[{"op":"test","path":"/c/z","value":1.0}]"#).is_err());
+}

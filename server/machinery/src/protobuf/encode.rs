@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     json::base64,
+    quantity,
     schema::{Composite, Element, Field, Schema, Struct, StructId, Type},
     time,
     value::{Map, Value},
@@ -158,7 +159,8 @@ impl Encoder<'_> {
             }
             Type::Bytes => put_bytes(out, number, &base64::decode(text()).unwrap_or_default()),
             Type::Quantity => put_message(out, number, |out| {
-                put_bytes(out, 1, if value.is_null() { "0" } else { text() }.as_bytes());
+                let text = if value.is_null() { "0".into() } else { quantity::written(text()) };
+                put_bytes(out, 1, text.as_bytes());
             }),
             Type::Time | Type::MicroTime => put_message(out, number, |out| {
                 let moment =

@@ -97,10 +97,10 @@ impl Decimal {
         (rest == 0).then_some(out)
     }
 
-    /// Rounds away from zero to multiples of ten to the `scale`.
-    pub(super) fn round_up(&mut self, scale: i32) {
+    /// Rounds away from zero to multiples of ten to the `scale`; answers whether that changed it.
+    pub(super) fn round_up(&mut self, scale: i32) -> bool {
         if self.is_zero() || self.exponent >= scale {
-            return;
+            return false;
         }
         let drop = scale.saturating_sub(self.exponent) as usize;
         let keep = self.digits.len().saturating_sub(drop);
@@ -110,6 +110,7 @@ impl Decimal {
         if inexact {
             self.increment();
         }
+        inexact
     }
 
     fn increment(&mut self) {
@@ -209,27 +210,46 @@ impl Decimal {
         Decimal { negative, digits: out, exponent }.normal()
     }
 
-    /// In units of ten to the `scale`, rounded away from zero, cut to the bounds of `i64`.
-    pub(super) fn scaled(&self, scale: i32) -> i64 {
+    /// In units of ten to the `scale`, rounded away from zero; `None` where that is no `i64`.
+    pub(super) fn scaled(&self, scale: i32) -> Option<i64> {
         let mut rounded = self.clone();
         rounded.round_up(scale);
-        let zeros = i64::from(rounded.exponent) - i64::from(scale);
-        let limit = if self.negative { i64::MIN } else { i64::MAX };
         if rounded.is_zero() {
-            return 0;
+            return Some(0);
         }
+        let zeros = i64::from(rounded.exponent) - i64::from(scale);
         if zeros + rounded.digits.len() as i64 > 19 {
-            return limit;
+            return None;
         }
         let mut n: i64 = 0;
         for digit in rounded.digits.iter().copied().chain(std::iter::repeat_n(0, zeros as usize)) {
             let signed = if self.negative { -i64::from(digit) } else { i64::from(digit) };
-            match n.checked_mul(10).and_then(|n| n.checked_add(signed)) {
-                Some(next) => n = next,
-                None => return limit,
-            }
+            n = n.checked_mul(10).and_then(|n| n.checked_add(signed))?;
         }
-        n
+        Some(n)
+    }
+
+    /// The same as a computation with 64 bits has it that overflows: of digits and power of ten, each cut by itself.
+    pub(super) fn wrapped(&self, scale: i32) -> i64 {
+        let low = |digits: &[u8]| {
+            let number =
+                digits.iter().fold(0u64, |n, digit| n.wrapping_mul(10).wrapping_add((*digit).into()));
+            (if self.negative { number.wrapping_neg() } else { number }) as i64
+        };
+        let down = i64::from(scale) - i64::from(self.exponent);
+        if down <= 0 {
+            // Beyond this many zeros the power itself is more than 64 bits hold.
+            let power = u32::try_from(-down).ok().and_then(|zeros| 10i64.checked_pow(zeros));
+            return low(&self.digits).wrapping_mul(power.unwrap_or(i64::MIN));
+        }
+        let keep = self.digits.len().saturating_sub(usize::try_from(down).unwrap_or(usize::MAX));
+        let inexact = self.digits[keep..].iter().any(|digit| *digit != 0);
+        low(&self.digits[..keep]).wrapping_add((inexact && !self.negative).into())
+    }
+
+    /// How many digits there are.
+    pub(super) fn digits(&self) -> usize {
+        self.digits.len()
     }
 
     fn text(negative: bool, digits: &[u8]) -> String {

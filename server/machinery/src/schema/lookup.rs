@@ -36,6 +36,27 @@ impl Schema {
             .find(|k| k.kind.strip_suffix("List") == Some(resource.kind))
     }
 
+    /// Whether objects of a type have text that only their users understand. It is stored as it came, spaces included,
+    /// so such objects are not stored as they are shown. (`FieldsV1` is the server's own to write.)
+    pub fn holds_opaque(&self, ty: StructId) -> bool {
+        let mut seen = vec![false; self.structs.len()];
+        let mut open = vec![Type::Struct(ty)];
+        while let Some(ty) = open.pop() {
+            match ty {
+                Type::RawExtension => return true,
+                Type::Struct(id) if !std::mem::replace(&mut seen[id.0 as usize], true) => {
+                    open.extend(self.get(id).fields.iter().map(|field| field.ty));
+                }
+                Type::Composite(id) => {
+                    let (Composite::List(element) | Composite::Map(element)) = self.composite(id);
+                    open.push(element.ty);
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// The kind a subresource is read and written as.
     pub fn subresource_kind(&self, subresource: &Subresource) -> Option<&Kind> {
         let (group, version, kind) = subresource.kind;

@@ -241,7 +241,8 @@ impl<'a> Loader<'a, '_> {
             }
             Value::Null | Value::Raw(_) => {
                 let ty = if key.is_null() { "%!s(<nil>)" } else { "uint64" };
-                let value = go_syntax(&self.value(of)?);
+                let value = self.value(of)?;
+                let value = if value.is_null() { "<nil>".to_owned() } else { go_syntax(&value) };
                 let key = if key.is_null() { "<nil>".to_owned() } else { go_syntax(&key) };
                 return Err(YamlError(format!(
                     "unsupported map key of type: {ty}, key: {key}, value: {value}"

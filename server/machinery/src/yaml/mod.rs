@@ -3,6 +3,7 @@
 mod emit;
 mod float;
 mod load;
+mod older;
 mod parse;
 mod resolve;
 

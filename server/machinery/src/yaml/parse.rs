@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use super::YamlError;
-use crate::limits::TREE_DEPTH_MAX;
+use super::{YamlError, older::Older};
+use crate::limits::{JSON_DEPTH_MAX, TREE_DEPTH_MAX};
 
 /// Index of a node in its document.
 pub(super) type NodeId = usize;
@@ -48,6 +48,8 @@ fn tag_text(tag: Option<&Tag>) -> Option<String> {
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Document, YamlError> {
+    let decoded = utf16(bytes);
+    let bytes = decoded.as_deref().map_or(bytes, str::as_bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let problem = if error.error_len().is_none() {
             "incomplete UTF-8 octet sequence"
@@ -70,14 +72,36 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, YamlError> {
     };
     let mut builder =
         Builder { text, document: Document::default(), open: Vec::new(), anchors: HashMap::new() };
+    let mut older = Older::new(text);
+    older.prefix()?;
+    let mut end = text.len();
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| error_text(text, &error))?;
+        older.event(&event, &span)?;
         match event {
-            Event::StreamEnd | Event::DocumentEnd => break,
+            Event::StreamEnd => break,
+            Event::DocumentEnd => {
+                end = span.start.byte_offset().unwrap_or(end);
+                break;
+            }
             event => builder.event(event, span)?,
         }
     }
+    older.finish(end)?;
     Ok(builder.document)
+}
+
+/// The text of a stream that begins with the byte order mark of UTF-16; what is no character is replaced.
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let little = match bytes {
+        [0xFF, 0xFE, ..] => true,
+        [0xFE, 0xFF, ..] => false,
+        _ => return None,
+    };
+    let (pairs, _) = bytes[2..].as_chunks::<2>();
+    let units =
+        pairs.iter().map(|pair| if little { u16::from_le_bytes(*pair) } else { u16::from_be_bytes(*pair) });
+    Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
 /// Characters that YAML streams may not hold.
@@ -140,6 +164,9 @@ impl Builder<'_> {
     }
 }
 
+/// Longest key that may stand without a question mark: one that is longer is told at once.
+const KEY_MAX: usize = 1024;
+
 /// The words that libyaml has for an error, with its way to count lines.
 fn error_text(text: &str, error: &ScanError) -> YamlError {
     let (problem, scanner) = problem(text, error);
@@ -147,19 +174,38 @@ fn error_text(text: &str, error: &ScanError) -> YamlError {
     let line = match error.kind() {
         // At the end of the stream, which is a line of its own to libyaml's parser.
         ErrorKind::UnclosedFlowCollection { .. } => text.lines().count(),
+        ErrorKind::TabAtBlockScalarStart => marked + 1,
         ErrorKind::UnclosedQuotedScalar => text.matches('\n').count(),
         // Where the next token begins.
-        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey
+            if text.lines().nth(marked).is_none_or(|line| line.len() <= KEY_MAX) =>
+        {
             let content = |line: &str| !line.trim_start().is_empty() && !line.trim_start().starts_with('#');
             let after = text.lines().skip(marked + 1).position(content);
             after.map_or(text.lines().count(), |n| marked + 1 + n)
         }
         _ => marked,
     };
+    // What has no mark of its own names no line.
+    let line = if matches!(error.kind(), ErrorKind::UnknownAnchor) { 0 } else { line };
     // libyaml counts from 0; Go's port adds one for errors of its scanner only, and names no line 0.
     let line = if line > 0 && scanner { line + 1 } else { line };
     let position = if line == 0 { String::new() } else { format!("line {line}: ") };
     YamlError(format!("yaml: {position}{problem}"))
+}
+
+/// Whether an error is at a comma that has nothing before it which could end there.
+fn no_node_before_comma(text: &str, error: &ScanError) -> bool {
+    let at = error.marker().byte_offset().filter(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (before, after) = text.split_at(at);
+    // The mark may be before or behind it.
+    let before = match after.starts_with(',') {
+        true => Some(before),
+        false => before.trim_end().strip_suffix(','),
+    };
+    before
+        .map(str::trim_end)
+        .is_some_and(|before| before.is_empty() || before.ends_with(['-', ':', ',', '[', '{']))
 }
 
 /// The problem, and whether libyaml's scanner finds it.
@@ -167,14 +213,18 @@ fn problem(text: &str, error: &ScanError) -> (String, bool) {
     let scanner = |text: &str| (text.to_owned(), true);
     let parser = |text: &str| (text.to_owned(), false);
     match error.kind() {
+        // A comma stands there.
+        _ if no_node_before_comma(text, error) => parser("did not find expected node content"),
         // The stream ends where a value should stand.
         ErrorKind::UnclosedFlowCollection { .. } if text.trim_end().ends_with(['[', '{', ',', ':']) => {
             parser("did not find expected node content")
         }
         ErrorKind::UnclosedFlowCollection { open: '[' }
+        | ErrorKind::MismatchedFlowCollectionEnd { open: '[', .. }
         | ErrorKind::UnexpectedEofFlowSequence
         | ErrorKind::ExpectedFlowSequenceSeparator => parser("did not find expected ',' or ']'"),
         ErrorKind::UnclosedFlowCollection { .. }
+        | ErrorKind::MismatchedFlowCollectionEnd { .. }
         | ErrorKind::UnexpectedEofFlowMapping
         | ErrorKind::UnexpectedEofImplicitFlowMapping
         | ErrorKind::ExpectedFlowMappingSeparator => parser("did not find expected ',' or '}'"),
@@ -182,6 +232,9 @@ fn problem(text: &str, error: &ScanError) -> (String, bool) {
         | ErrorKind::UnexpectedEofBlockMapping
         | ErrorKind::InvalidTrailingSingleQuotedScalar
         | ErrorKind::InvalidTrailingDoubleQuotedScalar => parser("did not find expected key"),
+        ErrorKind::MisplacedFlowCollectionEnd => parser("did not find expected node content"),
+        ErrorKind::RecursionLimitExceeded => (format!("exceeded max depth of {JSON_DEPTH_MAX}"), true),
+        ErrorKind::UnsupportedYamlMajorVersion => parser("found incompatible YAML document"),
         ErrorKind::ExpectedBlockSequenceEntry | ErrorKind::UnexpectedEofBlockSequence => {
             parser("did not find expected '-' indicator")
         }
@@ -218,6 +271,11 @@ fn problem(text: &str, error: &ScanError) -> (String, bool) {
         }
         ErrorKind::ZeroBlockScalarIndent => scanner("found an indentation indicator equal to 0"),
         ErrorKind::InvalidBlockScalarHeader => scanner("did not find expected comment or line break"),
+        ErrorKind::InvalidLowSurrogateHexEscape
+        | ErrorKind::InvalidLowSurrogate
+        | ErrorKind::MissingLowSurrogate
+        | ErrorKind::UnpairedLowSurrogate
+        | ErrorKind::InvalidUnicodeEscape => scanner("found invalid Unicode character escape code"),
         ErrorKind::TabAtBlockScalarStart => {
             scanner("found a tab character where an indentation space is expected")
         }
