@@ -55,15 +55,14 @@ impl ClusterRoleAggregationController {
         if *now == rules {
             return Ok(());
         }
-        let body = map(
-            &arena,
-            [
-                ("apiVersion", text(&arena, &self.roles.api_version())),
-                ("kind", Value::String(self.roles.facts.kind)),
-                ("metadata", map(&arena, [("name", text(&arena, name))])),
-                ("rules", Value::List(rules)),
-            ],
-        );
+        let head = [
+            ("apiVersion", text(&arena, &self.roles.api_version())),
+            ("kind", Value::String(self.roles.facts.kind)),
+            ("metadata", map(&arena, [("name", text(&arena, name))])),
+        ];
+        // No rules are not applied as none: what others wrote stays, what this controller did goes.
+        let rules = (!rules.is_empty()).then_some(("rules", Value::List(rules)));
+        let body = map(&arena, head.into_iter().chain(rules));
         match self.client.send(Request::apply(&self.roles.path("", name), MANAGER, object::body(&body))) {
             Reply::Done | Reply::NotFound => Ok(()),
             other => Err(format!("{other:?}")),

@@ -404,6 +404,12 @@ fn aggregated_roles() {
         ]},
         "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}],
     });
+    // Selects nothing: it has what it says itself.
+    let mut kept = all.clone();
+    kept["metadata"]["name"] = json!("kept");
+    kept["aggregationRule"] =
+        json!({"clusterRoleSelectors": [{"matchLabels": {"example.com/none": "true"}}]});
+    client.created(roles, &kept);
     client.created(roles, &all);
     for (name, label, verbs) in [
         ("b", "example.com/one", &["list"][..]),
@@ -423,6 +429,11 @@ fn aggregated_roles() {
     client.wait(&path, "the union", |_, role| verbs(role) == ["watch", "get", "list"]);
     assert_eq!(client.delete(&format!("{roles}/c"), &Value::Null), 200);
     client.wait(&path, "without c", |_, role| verbs(role) == ["get", "list"]);
+    for name in ["a", "b", "d"] {
+        assert_eq!(client.delete(&format!("{roles}/{name}"), &Value::Null), 200);
+    }
+    client.wait(&path, "nothing", |_, role| verbs(role).is_empty());
+    assert_eq!(verbs(&client.get(&format!("{roles}/kept")).1), ["get"]);
 }
 
 fn pod(name: &str, cpu: &str) -> Value {
