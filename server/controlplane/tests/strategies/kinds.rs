@@ -71,6 +71,23 @@ fn grace_of_pods() {
 }
 
 #[test]
+fn priority_classes_of_the_system_stay() {
+    let registry = served();
+    let strategy = Kind::of(&registry, "scheduling.k8s.io", "v1", "priorityclasses").0.strategy;
+    for name in ["system-node-critical", "system-cluster-critical"] {
+        let message = format!(
+            "priorityclasses.scheduling.k8s.io {name:?} is forbidden: this is a system priority class and cannot be \
+             deleted"
+        );
+        assert_eq!(
+            strategy.check_delete(name).map(|status| (status.code, status.message)),
+            Some((403, message))
+        );
+    }
+    assert!(strategy.check_delete("system").is_none());
+}
+
+#[test]
 fn namespaces_have_a_finalizer_a_phase_and_a_label() {
     let registry = served();
     let kind = Kind::of(&registry, "", "v1", "namespaces");
