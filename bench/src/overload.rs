@@ -1,7 +1,13 @@
 //! `ringbolt-bench overload`: one tenant asks for ten times as much as another, and a node goes on with its work.
 //!
-//! Light tenant and node are measured alone, and then again while the heavy tenant does all it can. What matters is
-//! how much longer their requests take then, and that every request is answered: served, or turned away with 429.
+//! Light tenant and node ask at a steady pace, which leaves most of the server to others, and are measured without the heavy
+//! tenant and beside it, in turn, so that what else goes on on the machine is the same for both. What matters is how much
+//! longer their requests take beside it, and that every request is answered: served, or turned away with 429.
+
+mod counts;
+mod parts;
+
+pub use counts::Counts;
 
 use crate::{
     error::Error,
@@ -11,17 +17,15 @@ use crate::{
     },
 };
 use clap::{Args, ValueEnum};
+use counts::Served;
+use parts::together;
 use serde::{Deserialize, Serialize};
-use std::{path::PathBuf, thread};
+use std::{path::PathBuf, thread, time::Duration};
 
-/// The heavy tenant among loads that run together.
-const HEAVY_PLACE: usize = 2;
-
-/// Names of the threads, in the order of the loads: a scheduler can be told apart by them who is to run first.
-const NAMES: [&str; 3] = ["light", "node", "heavy"];
-
-/// How much less the heavy tenant's side has of the processors than the others': the least there is.
-const HEAVY_NICE: i32 = 19;
+/// How often the server's counts are looked at, until they are right.
+const LOOKS: usize = 20;
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Arguments of `overload`.
 #[derive(Debug, Clone, Args)]
@@ -47,15 +51,21 @@ pub struct OverloadArgs {
     /// What the tenants do.
     #[arg(long, value_enum, default_value = "updates")]
     pub work: TenantWork,
-    /// Requests that the light tenant has on the way at once.
+    /// Requests that the light tenant has on the way at once, at most.
     #[arg(long, default_value_t = 4)]
     pub in_flight: usize,
-    /// How many times as much the heavy one has, and as many connections.
+    /// How many times as much the heavy one has, all the time, and as many connections.
     #[arg(long, default_value_t = 10)]
     pub factor: usize,
-    /// Seconds of each of the two parts.
-    #[arg(long, default_value_t = 10.0)]
+    /// Requests a second of the light tenant, and of the node; 0 for as fast as they are answered.
+    #[arg(long, default_value_t = 40.0)]
+    pub rate: f64,
+    /// Seconds that are measured, with the heavy tenant and without.
+    #[arg(long, default_value_t = 20.0)]
     pub seconds: f64,
+    /// In how many parts, with and without it in turn.
+    #[arg(long, default_value_t = 5)]
+    pub parts: usize,
     /// ConfigMaps of 1 KiB that each tenant has.
     #[arg(long, default_value_t = 500)]
     pub objects: u64,
@@ -90,18 +100,18 @@ pub struct OverloadOutcome {
     pub node: Share,
     /// The tenant that asks for much.
     pub heavy: LoadOutcome,
-    /// Answers of all that were neither as they should be nor 429.
-    pub unexpected: u64,
+    /// What was sent, and what became of it.
+    pub counts: Counts,
 }
 
 /// Runs the overload, and prints what it came to as a line of JSON.
 ///
 /// # Errors
-/// When a load cannot be run.
+/// When a load cannot be run, or what was sent is not what was answered.
 pub fn run(args: &OverloadArgs) -> Result<(), Error> {
     let outcome = measure(args).map_err(|error| Error::new(error.to_string()))?;
     println!("{}", serde_json::to_string(&outcome).map_err(Error::from)?);
-    Ok(())
+    outcome.counts.check().map_err(Error::new)
 }
 
 /// Runs the overload.
@@ -112,55 +122,61 @@ pub fn measure(args: &OverloadArgs) -> Result<OverloadOutcome, load::LoadError> 
     for tenant in ["heavy", "light"] {
         load::run(LoadArgs { load: Load::Seed(seed(args, tenant)) })?;
     }
-    let (light_load, node_load) = (tenant(args, "light"), node(args));
-    let mut idle = together(vec![light_load.clone(), node_load.clone()])?;
-    let mut overloaded = together(vec![light_load, node_load, tenant(args, "heavy")])?;
-    let (Some(heavy), Some(node_then), Some(light_then)) =
-        (overloaded.pop(), overloaded.pop(), overloaded.pop())
-    else {
-        return Err(load::LoadError::new("a load has no outcome"));
+    let (light, node, heavy) = (tenant(args, "light"), node(args), tenant(args, "heavy"));
+    // What is made ready once for all parts is not to be in the counts.
+    together(vec![short(&light), short(&node), short(&heavy)])?;
+    let before = Served::of(&server(args, &args.token, 1))?;
+    let (mut idle, mut overloaded) = (Vec::new(), Vec::new());
+    for _ in 0..args.parts.max(1) {
+        idle.push(together(vec![light.clone(), node.clone()])?);
+        overloaded.push(together(vec![light.clone(), node.clone(), heavy.clone()])?);
+    }
+    let of = |parts: &[Vec<LoadOutcome>], load: usize| {
+        load::joined(parts.iter().filter_map(|part| part.get(load)))
     };
-    let (Some(node_alone), Some(light_alone)) = (idle.pop(), idle.pop()) else {
-        return Err(load::LoadError::new("a load has no outcome"));
-    };
-    let all = [&light_alone, &node_alone, &light_then, &node_then, &heavy];
-    let refused = |outcome: &LoadOutcome| outcome.statuses.get(&429).copied().unwrap_or(0);
-    let unexpected = all.iter().map(|outcome| outcome.errors.saturating_sub(refused(outcome))).sum();
+    let [light_idle, node_idle] = [of(&idle, 0)?, of(&idle, 1)?];
+    let [light_then, node_then, heavy] = [of(&overloaded, 0)?, of(&overloaded, 1)?, of(&overloaded, 2)?];
+    let loads = [&light_idle, &node_idle, &light_then, &node_then, &heavy];
+    let counts = counted(args, loads, &before)?;
     Ok(OverloadOutcome {
-        light: share(light_alone, light_then),
-        node: share(node_alone, node_then),
+        light: share(light_idle, light_then),
+        node: share(node_idle, node_then),
         heavy,
-        unexpected,
+        counts,
     })
+}
+
+/// The counts, as soon as the server has counted all it answered: it may do so after the answer has left.
+fn counted(
+    args: &OverloadArgs,
+    loads: [&LoadOutcome; 5],
+    before: &Served,
+) -> Result<Counts, load::LoadError> {
+    let mut asked = 0;
+    loop {
+        let after = Served::of(&server(args, &args.token, 1))?;
+        let counts = Counts::new(loads, after.since(before, args.work), probes(args));
+        asked += 1;
+        if counts.check().is_ok() || asked == LOOKS {
+            return Ok(counts);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Lists that are asked for before the loads begin, one each, to see how many items there are.
+fn probes(args: &OverloadArgs) -> u64 {
+    let parts = args.parts.max(1) as u64;
+    // Nodes in both halves of a part; tenants where they list.
+    match args.work {
+        TenantWork::Updates => 2 * parts,
+        TenantWork::Lists => 5 * parts,
+    }
 }
 
 fn share(idle: LoadOutcome, overloaded: LoadOutcome) -> Share {
     let p99_ratio = if idle.p99_us > 0.0 { overloaded.p99_us / idle.p99_us } else { 0.0 };
     Share { idle, overloaded, p99_ratio }
-}
-
-/// Runs loads at the same time, each on a thread of its own.
-fn together(loads: Vec<Load>) -> Result<Vec<LoadOutcome>, load::LoadError> {
-    let running: Vec<thread::JoinHandle<_>> = loads
-        .into_iter()
-        .enumerate()
-        .map(|(place, load)| {
-            let work = move || {
-                if place == HEAVY_PLACE {
-                    // Of this thread and those that it starts. Who measures must not wait for a processor that the one
-                    // who only asks for much has: the server's fairness is in question, not the scheduler's.
-                    let _ = rustix::process::nice(HEAVY_NICE);
-                }
-                load::run(LoadArgs { load })
-            };
-            let thread = thread::Builder::new().name(NAMES.get(place).copied().unwrap_or("load").to_owned());
-            thread.spawn(work).map_err(|error| load::LoadError::new(error.to_string()))
-        })
-        .collect::<Result<_, _>>()?;
-    let end = |running: thread::JoinHandle<_>| {
-        running.join().unwrap_or_else(|_| Err(load::LoadError::new("a load panicked")))
-    };
-    running.into_iter().map(end).collect()
 }
 
 fn server(args: &OverloadArgs, token: &str, connections: usize) -> ServerArgs {
@@ -175,7 +191,17 @@ fn server(args: &OverloadArgs, token: &str, connections: usize) -> ServerArgs {
 }
 
 fn length(args: &OverloadArgs) -> LengthArgs {
-    LengthArgs { seconds: Some(args.seconds), count: None, warmup: args.seconds / 10.0 }
+    let seconds = args.seconds / args.parts.max(1) as f64;
+    LengthArgs { seconds: Some(seconds), count: None, warmup: seconds / 10.0 }
+}
+
+/// The same load, just long enough to make ready what it needs.
+fn short(load: &Load) -> Load {
+    let mut load = load.clone();
+    if let Load::Writes(WritesArgs { length, .. }) | Load::Lists(ListsArgs { length, .. }) = &mut load {
+        *length = LengthArgs { seconds: Some(0.0), count: None, warmup: 0.0 };
+    }
+    load
 }
 
 fn place(tenant: &str) -> PlaceArgs {
@@ -195,8 +221,10 @@ fn seed(args: &OverloadArgs, tenant: &str) -> SeedArgs {
 }
 
 fn tenant(args: &OverloadArgs, name: &str) -> Load {
-    let (token, times) = if name == "heavy" { (&args.heavy, args.factor.max(1)) } else { (&args.light, 1) };
+    let is_heavy = name == "heavy";
+    let (token, times) = if is_heavy { (&args.heavy, args.factor.max(1)) } else { (&args.light, 1) };
     let (in_flight, server) = (args.in_flight * times, server(args, token, times));
+    let rate = if is_heavy { None } else { rate(args) };
     match args.work {
         TenantWork::Updates => Load::Writes(WritesArgs {
             verb: Verb::Update,
@@ -206,7 +234,7 @@ fn tenant(args: &OverloadArgs, name: &str) -> Load {
             place: place(name),
             in_flight,
             objects: None,
-            rate: None,
+            rate,
             prefix: None,
             prepare: false,
         }),
@@ -215,6 +243,7 @@ fn tenant(args: &OverloadArgs, name: &str) -> Load {
             length: length(args),
             path: format!("/api/v1/namespaces/overload-{name}-0/configmaps"),
             parallel: in_flight,
+            rate,
             encoding: Encoding::Json,
         }),
     }
@@ -227,6 +256,11 @@ fn node(args: &OverloadArgs) -> Load {
         length: length(args),
         path: "/api/v1/nodes?resourceVersion=0".to_owned(),
         parallel: 1,
+        rate: rate(args),
         encoding: Encoding::Json,
     })
+}
+
+fn rate(args: &OverloadArgs) -> Option<f64> {
+    (args.rate > 0.0).then_some(args.rate)
 }

@@ -4,11 +4,12 @@ use crate::{
     app::ConnId,
     limits,
     out::{OutQueue, Wire},
+    ring::Completion,
     timer::Deadlines,
     tls::session::Session,
     turns::Flow,
 };
-use std::net::TcpStream;
+use std::{collections::VecDeque, net::TcpStream};
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +68,14 @@ pub(crate) struct Channel {
     pub(crate) paused: bool,
     /// What work for it is charged to.
     pub(crate) flow: Flow,
-    /// It waits for its turn to send.
+    /// It waits for its turn.
     pub(crate) in_turn: bool,
+    /// Receives that are done and wait for its turn, in their order.
+    pub(crate) arrivals: VecDeque<Completion>,
+    /// Cipher text to make ahead of the socket.
+    pub(crate) ahead: usize,
+    /// It was woken, which waits for its turn.
+    pub(crate) woken: bool,
     /// In the core's list of connections to look at.
     pub(crate) dirty: bool,
     /// The socket's input ended.
@@ -110,9 +117,15 @@ impl Channel {
         self.phase == Phase::Open && self.end == End::None
     }
 
-    /// Whether so much is to be sent now that others have their turn first.
-    pub(crate) fn sends_much(&self) -> bool {
-        !self.send_busy && self.is_live() && self.out.waiting() + self.wire.bytes >= limits::TURN_BYTES_MIN
+    /// Whether so much is to be sent or made now that others have their turn first.
+    pub(crate) fn wants_turn(&self) -> bool {
+        let sends_much = !self.send_busy && self.out.waiting() + self.wire.bytes >= limits::TURN_BYTES_MIN;
+        self.is_live() && (sends_much || self.out.is_drained())
+    }
+
+    /// Whether something came for it that waits for its turn.
+    pub(crate) fn has_news(&self) -> bool {
+        self.woken || !self.arrivals.is_empty()
     }
 
     /// Whether the kernel should be receiving.

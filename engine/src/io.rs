@@ -28,7 +28,7 @@ impl Io<'_> {
         &self.channel.out
     }
 
-    /// Whom the core works for here. A connection that says nothing is a flow of its own.
+    /// Whom the core works for here.
     pub fn set_flow(&mut self, flow: Flow) {
         self.channel.flow = flow;
     }

@@ -28,6 +28,8 @@ mod memory;
 mod out;
 #[allow(unsafe_code, reason = "memory lent to the kernel")]
 mod ring;
+#[allow(unsafe_code, reason = "system calls")]
+mod schedule;
 mod stats;
 #[allow(unsafe_code, reason = "system calls")]
 mod sys;
@@ -44,6 +46,7 @@ pub use error::{StartError, StartStep};
 pub use io::{CoreIo, Io};
 pub use memory::{allow_huge_pages, give_back_memory};
 pub use out::OutQueue;
+pub use schedule::{run_in_short_slices, run_when_idle};
 pub use stats::Stats;
 pub use tls::{TlsCertificate, TlsConfig, TlsError, TlsSettings};
 pub use turns::Flow;

@@ -25,6 +25,10 @@ pub(crate) const CONNECTIONS_SLACK: u32 = 64;
 /// the kernel's backlog is the better queue.
 pub(crate) const STARVED_MAX: usize = 4 * RECEIVE_BUFFERS as usize;
 
+/// Connections of which nothing is known that may wait for their turn while others are accepted: as many as may wait for
+/// a buffer, and for the same reason.
+pub(crate) const STRANGERS_MAX: usize = STARVED_MAX;
+
 /// Backlog of a listener (a core has its own); the kernel cuts it to `net.core.somaxconn`.
 pub const LISTEN_BACKLOG: i32 = 1024;
 
@@ -63,16 +67,29 @@ pub(crate) const SHARE_MIN_BYTES: usize = 512;
 /// Slices of one vectored send. The kernel takes up to 1024 (UIO_MAXIOV), and copies the vector at submission.
 pub(crate) const SEND_SLICES_MAX: usize = 64;
 
-/// Bytes to be sent from which on a connection waits for its turn: less leaves with the turn it was made in. Two full TLS
-/// records cost less than a look at whose turn it is is worth.
+/// Bytes to be sent from which on a connection waits for another turn: less leaves with the turn it was made in. Two full
+/// TLS records cost less than a look at whose turn it is is worth.
 pub(crate) const TURN_BYTES_MIN: usize = 2 * TLS_RECORD_PLAIN_BYTES;
 
-/// What a core does in one turn for connections that wait for theirs, before it looks at what has come meanwhile: so
-/// long may a request that has just come wait for one that lasts. A turn costs a system call of 1 to 2 µs.
-pub(crate) const TURN_WORK: Duration = Duration::from_micros(100);
+/// What a core does in one round for connections that wait for their turn, before it looks at what has come meanwhile: so
+/// long may a request that has just come wait for others. A round costs a system call of 1 to 2 µs.
+pub(crate) const ROUND_WORK: Duration = Duration::from_micros(50);
 
-/// What the kernel takes to copy and deliver a byte of a send, in 1/1024 ns, measured over loopback (about 2 GB/s). It
-/// happens with the system call at the end of a turn, where it cannot be told whose it was.
+/// The same where one flow has the core for itself, and nobody waits but those who would come now: the first of them
+/// waits for no longer than anything may hold a core.
+pub(crate) const ROUND_WORK_ALONE: Duration = Duration::from_micros(500);
+
+/// For how long after turns of different flows a core expects more of them, and works in short rounds.
+pub(crate) const CONTENDED_TIME: Duration = Duration::from_secs(1);
+
+/// Room for receives that wait for their connection's turn which a connection keeps: more come at once only where much
+/// is sent to the server.
+pub(crate) const ARRIVALS_KEPT: usize = 8;
+
+/// What the kernel takes for a send, measured over loopback: so much for each, and for each byte in 1/1024 ns (about
+/// 2 GB/s). It happens with the system call at the end of a round, where it cannot be told whose it was.
+pub(crate) const SEND_NANOS: u64 = 3_000;
+/// See [`SEND_NANOS`].
 pub(crate) const SEND_BYTE_NANOS_1024: u64 = 512;
 
 /// Flows that a core tells apart. Two that fall together share a part of it.
@@ -84,6 +101,9 @@ pub(crate) const FLOW_CREDIT_NANOS: u64 = 5_000_000;
 
 /// Cipher text made ahead of the socket. More would hold memory for a peer that does not read.
 pub(crate) const TLS_AHEAD_BYTES: usize = 128 * 1024;
+
+/// The same in a short round: so much is made and sent in half of it.
+pub(crate) const TLS_AHEAD_BYTES_SHORT: usize = 64 * 1024;
 
 /// Plain bytes of a full TLS record (RFC 8446 section 5.1).
 pub(crate) const TLS_RECORD_PLAIN_BYTES: usize = 16 * 1024;
@@ -153,6 +173,11 @@ pub(crate) const DISK_DEPTH: u32 = 8;
 
 /// The aligned memory a disk copies through when the caller's is not aligned.
 pub(crate) const DISK_BOUNCE_BYTES: usize = 1024 * 1024;
+
+/// What the kernel takes for a send of so many bytes.
+pub(crate) const fn send_work(bytes: usize) -> Duration {
+    Duration::from_nanos(SEND_NANOS + bytes as u64 * SEND_BYTE_NANOS_1024 / 1024)
+}
 
 const _: () = assert!(OUTPUT_LOW_BYTES < OUTPUT_HIGH_BYTES);
 const _: () = assert!(RECEIVE_BUFFERS.is_power_of_two(), "the kernel's buffer ring has 2^n entries");

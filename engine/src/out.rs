@@ -123,9 +123,14 @@ impl OutQueue {
         self.notify |= self.queued() >= self.high;
     }
 
-    /// Whether `App::drained` is due; asks only once.
+    /// Whether `App::drained` is due.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.notify && self.queued() <= self.low
+    }
+
+    /// The same; asks only once.
     pub(crate) fn take_drained(&mut self) -> bool {
-        let due = self.notify && self.queued() <= self.low;
+        let due = self.is_drained();
         self.notify &= !due;
         due
     }

@@ -1,19 +1,21 @@
-//! Whose turn it is to send much: flows share what a core sends by virtual time.
+//! Whose turn it is: flows share a core by virtual time.
 //!
-//! An answer of a few KiB leaves in the turn it was made in. What is longer leaves in pieces, and a core that has many
-//! such connections gives each flow (what the application says belongs together: a tenant's connections) its part of
-//! the core, whatever number of connections it has. A flow that used little for a while has that to its credit, so
-//! that it does not wait behind those that ask all the time.
+//! A core for which much came at once, or that has much to send, gives each flow (what the application says belongs
+//! together: a tenant's connections) its part of the core, whatever number of connections it has. A flow that used little
+//! for a while has that to its credit, so that it does not wait behind those that ask all the time.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Instant};
 
-use crate::limits::{FLOW_CREDIT_NANOS, FLOWS};
+use crate::limits::{CONTENDED_TIME, FLOW_CREDIT_NANOS, FLOWS};
 
 /// What the core's work for a connection is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Before all others, and charged for nothing.
     First,
+    /// That of all connections of which nothing is known, so that many of them are no more than one: they are being opened,
+    /// or have not asked for anything yet.
+    Unknown,
     /// The flow of this hash. Flows whose hashes agree modulo the number of flows share a part.
     Hashed(u64),
 }
@@ -22,7 +24,8 @@ impl Flow {
     fn place(self) -> usize {
         match self {
             Flow::First => 0,
-            Flow::Hashed(hash) => 1 + (hash % (FLOWS as u64 - 1)) as usize,
+            Flow::Unknown => 1,
+            Flow::Hashed(hash) => 2 + (hash % (FLOWS as u64 - 2)) as usize,
         }
     }
 }
@@ -42,6 +45,10 @@ pub(crate) struct Turns {
     active: Vec<usize>,
     /// What the flow had used that was served last.
     virtual_time: u64,
+    /// The place that was served last.
+    last: usize,
+    /// When another was served than before.
+    contended: Option<Instant>,
 }
 
 impl Default for Turns {
@@ -50,6 +57,8 @@ impl Default for Turns {
             flows: (0..FLOWS).map(|_| Waiting::default()).collect(),
             active: Vec::with_capacity(FLOWS),
             virtual_time: 0,
+            last: 0,
+            contended: None,
         }
     }
 }
@@ -58,6 +67,11 @@ impl Turns {
     /// Whether nobody waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.active.is_empty()
+    }
+
+    /// Connections of [`Flow::Unknown`] that wait.
+    pub(crate) fn strangers(&self) -> usize {
+        self.flows[Flow::Unknown.place()].slots.len()
     }
 
     /// A connection waits behind the others of its flow.
@@ -71,19 +85,44 @@ impl Turns {
         waiting.slots.push_back(slot);
     }
 
-    /// The connection whose turn it is.
-    pub(crate) fn pop(&mut self) -> Option<u32> {
+    /// Where in `active` the place is whose turn it is.
+    fn next(&self) -> Option<usize> {
         let order = |place: usize| (place != 0, self.flows[place].used);
-        let (at, place) = self.active.iter().enumerate().min_by_key(|(_, place)| order(**place))?;
-        let place = *place;
+        let next = self.active.iter().enumerate().min_by_key(|(_, place)| order(**place))?;
+        Some(next.0)
+    }
+
+    /// Whether a flow used much less than others do: who works for it wants to be done with it.
+    fn is_light(&self, place: usize) -> bool {
+        place == 0 || self.flows[place].used + FLOW_CREDIT_NANOS / 2 < self.virtual_time
+    }
+
+    /// The connection whose turn it is, and whether its flow is one that used little.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<(u32, bool)> {
+        let at = self.next()?;
+        let place = self.active[at];
+        let is_light = self.is_light(place);
         if place != 0 {
             self.virtual_time = self.virtual_time.max(self.flows[place].used);
+        }
+        if place != std::mem::replace(&mut self.last, place) {
+            self.contended = Some(now);
         }
         let slot = self.flows[place].slots.pop_front();
         if self.flows[place].slots.is_empty() {
             self.active.swap_remove(at);
         }
-        slot
+        slot.map(|slot| (slot, is_light))
+    }
+
+    /// Whether the next is one that used little.
+    pub(crate) fn is_next_light(&self) -> bool {
+        self.next().is_some_and(|at| self.is_light(self.active[at]))
+    }
+
+    /// Whether different flows had their turns lately.
+    pub(crate) fn is_contended(&self, now: Instant) -> bool {
+        self.contended.is_some_and(|at| now.saturating_duration_since(at) < CONTENDED_TIME)
     }
 
     /// Work was done for a flow.
@@ -103,9 +142,13 @@ mod tests {
     const LIGHT: Flow = Flow::Hashed(2);
     const PIECE: u64 = 100_000;
 
+    fn pop(turns: &mut Turns) -> Option<(u32, bool)> {
+        turns.pop(Instant::now())
+    }
+
     /// Serves one piece, and has the connection wait again.
     fn serve(turns: &mut Turns, flow_of: impl Fn(u32) -> Flow) -> u32 {
-        let slot = turns.pop().expect("somebody waits");
+        let (slot, _) = pop(turns).expect("somebody waits");
         turns.charge(flow_of(slot), PIECE);
         turns.push(flow_of(slot), slot);
         slot
@@ -160,9 +203,9 @@ mod tests {
             turns.push(flow_of(slot), slot);
         }
         assert!((0..50).all(|_| serve(&mut turns, flow_of) == 99));
-        assert_eq!(turns.pop(), Some(99));
-        let rest = [turns.pop(), turns.pop()];
-        assert!(rest.contains(&Some(0)) && rest.contains(&Some(1)));
-        assert!(turns.pop().is_none() && turns.is_empty());
+        assert_eq!(pop(&mut turns), Some((99, true)));
+        let rest = [pop(&mut turns), pop(&mut turns)];
+        assert!(rest.contains(&Some((0, false))) && rest.contains(&Some((1, false))));
+        assert!(pop(&mut turns).is_none() && turns.is_empty());
     }
 }

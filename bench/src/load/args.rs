@@ -157,6 +157,9 @@ pub struct ListsArgs {
     /// Readers at the same time.
     #[arg(long, default_value_t = 1)]
     pub parallel: usize,
+    /// Lists a second over all, by a schedule; without, as fast as they are answered.
+    #[arg(long)]
+    pub rate: Option<f64>,
     /// Encoding of the answers.
     #[arg(long, value_enum, default_value = "json")]
     pub encoding: Encoding,

@@ -44,6 +44,15 @@ impl Latencies {
         outcome.p50_us = self.percentile_us(50.0);
         outcome.p99_us = self.percentile_us(99.0);
         outcome.latency_curve = self.curve();
+        outcome.latencies = Some(self.0.clone());
+    }
+
+    /// Adds the latencies of a window.
+    pub(crate) fn add(&mut self, outcome: &LoadOutcome) {
+        if let Some(latencies) = &outcome.latencies {
+            // Made alike, so that none is out of range.
+            let _ = self.0.add(latencies);
+        }
     }
 }
 

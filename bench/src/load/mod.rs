@@ -27,6 +27,7 @@ pub use args::{
 pub use error::LoadError;
 pub use objects::Kind;
 pub use outcome::LoadOutcome;
+pub(crate) use outcome::joined;
 pub use reads::Encoding;
 pub use target::Protocol;
 pub use writes::Verb;
@@ -55,7 +56,13 @@ pub fn run(args: LoadArgs) -> Result<LoadOutcome, LoadError> {
         Load::Lists(args) => reads(
             args.server,
             args.length,
-            reads::Plan { path: args.path, encoding: args.encoding, parallel: args.parallel, limit: None },
+            reads::Plan {
+                path: args.path,
+                encoding: args.encoding,
+                parallel: args.parallel,
+                limit: None,
+                rate: args.rate,
+            },
         ),
         Load::Pages(args) => reads(
             args.server,
@@ -65,11 +72,20 @@ pub fn run(args: LoadArgs) -> Result<LoadOutcome, LoadError> {
                 encoding: Encoding::Json,
                 parallel: args.parallel,
                 limit: Some(args.limit.max(1)),
+                rate: None,
             },
         ),
         Load::Watch(args) => watch(args),
         Load::IdleWatches(args) => idle_watches(args),
     }
+}
+
+/// The server's page of metrics.
+pub(crate) fn metrics(server: &ServerArgs) -> Result<String, LoadError> {
+    let page = [batch::Call::get("/metrics".to_owned())];
+    let answer = batch::call(&mut connect(server)?, &page)?.remove(0);
+    batch::expect(&page[0], &answer, &[200])?;
+    Ok(String::from_utf8_lossy(&answer.body).into_owned())
 }
 
 fn target(server: &ServerArgs, protocol: Protocol) -> Result<Target, LoadError> {

@@ -32,6 +32,14 @@ impl Pace {
         Some(due)
     }
 
+    /// Takes the next operation if it is due, and tells from when on it waits: from when it was due where the one who
+    /// sends had no room then, which it has since `room`; else from now, since a client that wakes up late is no fault of
+    /// the server.
+    pub(crate) fn take_with_room(&mut self, now: Instant, room: Instant) -> Option<Instant> {
+        let due = self.take(now)?;
+        Some(if due < room { due } else { now })
+    }
+
     /// Operations taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
@@ -65,6 +73,16 @@ mod tests {
         let due: Vec<_> = std::iter::from_fn(|| pace.take(late)).collect();
         assert_eq!(due.len(), 51);
         assert!(due.iter().enumerate().all(|(n, due)| *due == at(start, n as u64 * 10)));
+    }
+
+    #[test]
+    fn who_had_no_room_waits_since_it_was_due_and_who_woke_late_does_not() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start, 1000.0, None);
+        assert_eq!(pace.take_with_room(at(start, 1), start), Some(at(start, 1)));
+        assert_eq!(pace.take_with_room(at(start, 4), at(start, 3)), Some(at(start, 1)));
+        assert_eq!(pace.take_with_room(at(start, 4), at(start, 3)), Some(at(start, 2)));
+        assert_eq!(pace.take_with_room(at(start, 4), at(start, 3)), Some(at(start, 4)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::{
         driver::{Driver, Outbox, Turn, Work},
     },
     outcome::LoadOutcome,
+    pace::Pace,
     window::{Phase, Window},
 };
 use clap::ValueEnum;
@@ -45,6 +46,8 @@ pub(crate) struct Plan {
     pub(crate) parallel: usize,
     /// Items of a page; whole lists without.
     pub(crate) limit: Option<u64>,
+    /// Lists a second over all; as fast as they are answered without.
+    pub(crate) rate: Option<f64>,
 }
 
 /// One reader.
@@ -64,6 +67,9 @@ struct Reader {
 pub(crate) struct Reads {
     plan: Plan,
     window: Window,
+    pace: Option<Pace>,
+    /// Since when some reader is free.
+    room: Instant,
     readers: Vec<Reader>,
     free: Vec<u32>,
     /// Lists, or walks, that ended, and those that began.
@@ -107,6 +113,8 @@ pub(crate) fn run(
         begun: 0,
         most: most.unwrap_or(u64::MAX),
         now,
+        pace: plan.rate.map(|rate| Pace::new(now, rate, None)),
+        room: now,
         latencies: Latencies::new()?,
         walks: Latencies::new()?,
         outcome: LoadOutcome::default(),
@@ -132,11 +140,21 @@ impl Reads {
         (reader.start, reader.status, reader.bytes) = (now, 0, 0);
         reader.head.clear();
         let accept = self.plan.encoding.accept();
-        outbox.send(
+        let sent = outbox.send(
             tag as usize,
             tag,
             &Request { method: "GET", path: &path, accept, content_type: "", body: &[] },
-        )
+        );
+        self.outcome.sent += u64::from(sent);
+        sent
+    }
+
+    /// When the next request of a reader counts as begun; none before it is due. A page follows the one before.
+    fn begin(&mut self, new: bool, now: Instant) -> Option<Instant> {
+        match &mut self.pace {
+            Some(pace) if new => pace.take_with_room(now, self.room),
+            _ => Some(now),
+        }
     }
 
     fn report(mut self) -> LoadOutcome {
@@ -183,6 +201,7 @@ impl Sink for Reads {
         let reader = &mut self.readers[tag as usize];
         let good = whole && reader.status == 200;
         let measured = self.window.holds(self.now);
+        self.outcome.answer(reader.status, whole);
         if measured {
             self.outcome.status(reader.status);
             if good {
@@ -207,6 +226,9 @@ impl Sink for Reads {
                 self.walks.record(self.now.saturating_duration_since(reader.walk_start));
             }
         }
+        if self.free.is_empty() {
+            self.room = self.now;
+        }
         self.free.push(tag);
     }
 }
@@ -223,13 +245,21 @@ impl Work for Reads {
             && let Some(tag) = self.free.pop()
         {
             let new = self.readers[tag as usize].token.is_none();
-            if (new && self.begun == self.most) || !self.send(tag, now, outbox) {
+            if new && self.begun == self.most {
+                waiting.push(tag);
+                continue;
+            }
+            let Some(start) = self.begin(new, now) else {
+                waiting.push(tag);
+                break;
+            };
+            if !self.send(tag, start, outbox) {
                 waiting.push(tag);
                 continue;
             }
             if new {
                 self.begun += 1;
-                self.readers[tag as usize].walk_start = now;
+                self.readers[tag as usize].walk_start = start;
             }
         }
         self.free.append(&mut waiting);
@@ -240,7 +270,9 @@ impl Work for Reads {
         if open > 0 && now > self.now + limits::STALL_TIMEOUT {
             return Err(LoadError::new("no answer for too long"));
         }
-        Ok(Turn::Wait([self.window.next(), Some(now + limits::STALL_TIMEOUT)].into_iter().flatten().min()))
+        let due = self.pace.as_ref().filter(|_| !self.free.is_empty()).and_then(Pace::next);
+        let stall = Some(now + limits::STALL_TIMEOUT);
+        Ok(Turn::Wait([due, self.window.next(), stall].into_iter().flatten().min()))
     }
 
     fn lost(&mut self, why: &str) -> Result<(), LoadError> {

@@ -88,6 +88,8 @@ pub(crate) struct Writes {
     plan: Plan,
     window: Window,
     pace: Option<Pace>,
+    /// Since when some slot is free.
+    room: Instant,
     owned: Vec<Owned>,
     /// Numbers of owned objects that are not in flight, longest idle first.
     idle: VecDeque<u64>,
@@ -149,6 +151,7 @@ impl Writes {
         let slot = |_| Slot { number: 0, start: now, status: 0, body: Vec::new(), reads: false };
         Ok(Writes {
             pace: plan.rate.map(|rate| Pace::new(now, rate, None)),
+            room: now,
             idle: (0..owned.len() as u64).collect(),
             owned,
             next: 0,
@@ -229,6 +232,7 @@ impl Writes {
             return Err(LoadError::new(format!("{}: the value that changes is not in it", request.path)));
         }
         if outbox.send(number as usize, tag, &request) {
+            self.outcome.sent += u64::from(!self.slots[tag as usize].reads);
             self.next += u64::from(!self.plan.verb.owns_objects());
             return Ok(true);
         }
@@ -274,6 +278,9 @@ impl Sink for Writes {
             }
             self.idle.push_back(slot.number);
         }
+        if !slot.reads {
+            self.outcome.answer(slot.status, whole);
+        }
         if self.window.holds(self.now) && !slot.reads {
             self.outcome.status(slot.status);
             if good {
@@ -294,6 +301,9 @@ impl Sink for Writes {
                 if whole { format!("status {}", slot.status) } else { "the answer was cut off".to_owned() };
             self.outcome.note(&what, &slot.body);
         }
+        if self.free.is_empty() {
+            self.room = self.now;
+        }
         self.free.push(tag);
     }
 }
@@ -313,7 +323,7 @@ impl Work for Writes {
                     break;
                 }
                 let start = match &mut self.pace {
-                    Some(pace) => pace.take(now),
+                    Some(pace) => pace.take_with_room(now, self.room),
                     None => Some(now),
                 };
                 match start {

@@ -16,6 +16,7 @@ use crate::{
     wake::{CoreHandle, Message},
 };
 use std::{
+    collections::VecDeque,
     io,
     net::{TcpListener, TcpStream},
     os::fd::AsRawFd,
@@ -197,8 +198,11 @@ impl<A: App> Core<A> {
             send_busy: false,
             send_failed: false,
             paused: false,
-            flow: Flow::Hashed(u64::from(slot)),
+            flow: Flow::Unknown,
             in_turn: false,
+            arrivals: VecDeque::new(),
+            ahead: limits::TLS_AHEAD_BYTES,
+            woken: false,
             dirty: false,
             eof_seen: false,
             eof_told: false,

@@ -1,14 +1,16 @@
 //! A core: one thread, one ring, its connections, and the loop that serves them.
 //!
-//! A turn: read the clock, run timers, take completions, take mail (each calls the application), then look at every
-//! connection that something happened to (`settle`: make records, submit one send, arm or cancel its receive, move
-//! its end along), and enter the kernel once. A turn with nothing to do sleeps in the kernel until something comes.
+//! A round: read the clock, run timers, take completions, take mail, then look at every connection that something
+//! happened to (`settle`: make records, submit one send, arm or cancel its receive, move its end along), let those have
+//! their turn for which something came or that have much to send (`turn`), as long as the round may last, and enter the
+//! kernel once. A round with nothing to do sleeps in the kernel until something comes.
 
 mod accept;
 mod calls;
 mod receive;
 mod send;
 mod settle;
+mod turn;
 
 use crate::{
     app::{App, ConnId},
@@ -55,8 +57,10 @@ pub(crate) struct Core<A: App> {
     inbox: Inbox,
     completions: Vec<Completion>,
     settling: Vec<u32>,
-    /// Connections that have much to send.
+    /// Connections for which something came, or that have much to send.
     turns: Turns,
+    /// Receive buffers of what came and waits for its turn.
+    held_buffers: usize,
     /// Connections whose receive found no buffer, in the order they are to try again.
     starved: VecDeque<u32>,
 }
@@ -90,6 +94,7 @@ impl<A: App> Core<A> {
             completions: Vec::new(),
             settling: Vec::new(),
             turns: Turns::default(),
+            held_buffers: 0,
             starved: VecDeque::new(),
         }
     }
@@ -105,6 +110,9 @@ impl<A: App> Core<A> {
             self.resume_accepting()?;
             self.feed_starved();
             self.settle_all()?;
+            if self.take_turns()? {
+                self.settle_all()?;
+            }
             if let Some(deadline) = self.stopping {
                 if self.is_idle() {
                     return Ok(());
@@ -148,7 +156,7 @@ impl<A: App> Core<A> {
         for completion in completions.drain(..) {
             match completion.op {
                 Op::Accept(index) => self.on_accept(index, completion)?,
-                Op::Receive(slot) => self.on_receive(slot, completion),
+                Op::Receive(slot) => self.on_arrival(slot, completion),
                 Op::Send(slot) => self.on_send(slot, completion),
                 Op::Wake => self.wake_armed = false,
                 Op::Cancel => {}
@@ -175,7 +183,7 @@ impl<A: App> Core<A> {
                 }
             }
             for id in inbox.wakes.drain(..) {
-                self.call(id, |app, conn, io| app.woken(conn, io));
+                self.on_wake(id);
             }
             if std::mem::take(&mut inbox.core_woken) {
                 self.core_woken();
@@ -237,36 +245,6 @@ impl<A: App> Core<A> {
                 self.settle(slot)?;
             }
             self.settling = settling;
-        }
-        self.take_turns()
-    }
-
-    /// Lets connections send that have much to send, until the turn is over for others' sake.
-    fn take_turns(&mut self) -> io::Result<()> {
-        if self.turns.is_empty() {
-            return Ok(());
-        }
-        let (mut before, mut spent) = (Instant::now(), 0);
-        while spent < limits::TURN_WORK.as_nanos() as u64
-            && let Some(slot) = self.turns.pop()
-        {
-            let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() else { continue };
-            // Another connection may be in its place, or an end has come meanwhile.
-            if !std::mem::take(&mut channel.in_turn) {
-                continue;
-            }
-            let flow = channel.flow;
-            self.bring_in_order(slot)?;
-            let after = Instant::now();
-            let sent = match self.slots[slot as usize].entry.as_ref() {
-                Some(Entry { channel, .. }) if channel.send_busy => channel.wire.bytes as u64,
-                _ => 0,
-            };
-            let here =
-                after.saturating_duration_since(std::mem::replace(&mut before, after)).as_nanos() as u64;
-            let work = here + sent * limits::SEND_BYTE_NANOS_1024 / 1024;
-            self.turns.charge(flow, work);
-            spent += work;
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ pub(super) fn send(state: &mut CoreState, channel: &mut Channel) -> io::Result<(
         let (out, wire) = (&mut channel.out, &mut channel.wire);
         let closing = channel.phase == Phase::Flushing;
         let result = guard(|| {
-            let result = session.encrypt(out, wire);
+            let result = session.encrypt(out, wire, channel.ahead);
             if closing && out.waiting() == 0 {
                 session.close(out, wire);
             }

@@ -16,11 +16,12 @@ impl<A: App> Core<A> {
     /// end.
     pub(super) fn settle(&mut self, slot: u32) -> io::Result<()> {
         let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() else { return Ok(()) };
-        channel.dirty = false;
-        if channel.sends_much() {
-            if !std::mem::replace(&mut channel.in_turn, true) {
-                self.turns.push(channel.flow, slot);
-            }
+        // It may have had its turn since it was listed.
+        if !std::mem::take(&mut channel.dirty) {
+            return Ok(());
+        }
+        if channel.wants_turn() {
+            self.queue(slot);
             return Ok(());
         }
         self.bring_in_order(slot)

@@ -61,7 +61,7 @@ impl Server {
     fn send(&mut self) -> Vec<u8> {
         let mut sent = Vec::new();
         loop {
-            self.session.encrypt(&mut self.out, &mut self.wire).unwrap();
+            self.session.encrypt(&mut self.out, &mut self.wire, TLS_AHEAD_BYTES).unwrap();
             if self.wire.bytes == 0 {
                 return sent;
             }
@@ -234,7 +234,7 @@ fn worn_keys_of_tls_1_2_end_the_connection() {
     let (mut server, mut client) = pair(TLS12[0]);
     server.session.records().unwrap().wear_keys_out(2);
     server.out.put(&noise(40_000));
-    assert!(server.session.encrypt(&mut server.out, &mut server.wire).is_err());
+    assert!(server.session.encrypt(&mut server.out, &mut server.wire, TLS_AHEAD_BYTES).is_err());
     assert!(client.process_new_packets().is_ok());
 }
 

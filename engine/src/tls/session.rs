@@ -276,13 +276,18 @@ impl Session {
         }
     }
 
-    /// Makes records of what waits in `out`, until enough is on the wire.
-    pub(crate) fn encrypt(&mut self, out: &mut OutQueue, wire: &mut Wire) -> Result<(), Failure> {
+    /// Makes records of what waits in `out`, until `ahead` bytes are on the wire.
+    pub(crate) fn encrypt(
+        &mut self,
+        out: &mut OutQueue,
+        wire: &mut Wire,
+        ahead: usize,
+    ) -> Result<(), Failure> {
         if !self.opened {
             return Ok(());
         }
         let mut made = self.take_answers(wire);
-        if out.waiting() > 0 && wire.bytes < limits::TLS_AHEAD_BYTES {
+        if out.waiting() > 0 && wire.bytes < ahead {
             self.go_over()?;
             made += self.take_answers(wire);
         }
@@ -291,7 +296,7 @@ impl Session {
             return Ok(());
         };
         let pool = out.pool().clone();
-        while out.waiting() > 0 && wire.bytes < limits::TLS_AHEAD_BYTES {
+        while out.waiting() > 0 && wire.bytes < ahead {
             if let Some(news) = records.renew().map_err(Failure::Tls)? {
                 made += news.len();
                 wire.push(Segment::Shared(news));

@@ -7,4 +7,5 @@ mod bodies;
 mod lifecycle;
 mod support;
 mod tls;
+mod turns;
 mod wakes;

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ringbolt_engine::{
-    App, ConnId, ConnInfo, CoreHandle, CoreIo, Engine, EngineConfig, EngineHandle, Io, Listener, TimerKind,
-    TlsConfig,
+    App, ConnId, ConnInfo, CoreHandle, CoreIo, Engine, EngineConfig, EngineHandle, Flow, Io, Listener,
+    TimerKind, TlsConfig,
 };
 use std::{
     collections::HashMap,
@@ -18,7 +18,8 @@ use std::{
 
 /// An application whose connections obey lines:
 /// `echo` and bytes afterwards come back, `big N` sends N bytes, `timer MS`, `pause MS`, `close N` (N bytes, then
-/// close), `abort`, `panic`, `core`, `info`, `park` (registers for wakes), `hoard N` (N copied bytes at once).
+/// close), `abort`, `panic`, `core`, `info`, `park` (registers for wakes), `hoard N` (N copied bytes at once), `flow N` (of
+/// that flow from here on; 0 is the first), `hold` (keeps the core until the test lets it go), `note N` (is logged).
 pub(crate) struct Script {
     shared: Arc<Board>,
     core: CoreHandle,
@@ -37,6 +38,9 @@ pub(crate) struct Board {
     pub queued_max: AtomicUsize,
     pub woken: AtomicUsize,
     pub core_woken: Mutex<HashMap<usize, usize>>,
+    /// Held while a core is to stay where it is.
+    pub gate: Mutex<()>,
+    pub held: AtomicUsize,
 }
 
 impl Board {
@@ -133,6 +137,19 @@ impl Script {
                 self.shared.parked.lock().unwrap().push((io.core().clone(), io.id()));
                 self.core_waiters.push(io.id());
                 io.out().put(b"parked\n");
+            }
+            "flow" => {
+                let flow = if number == 0 { Flow::First } else { Flow::Hashed(number as u64) };
+                io.set_flow(flow);
+                io.out().put(b"flow\n");
+            }
+            "hold" => {
+                self.shared.held.fetch_add(1, Ordering::SeqCst);
+                drop(self.shared.gate.lock().unwrap());
+            }
+            "note" => {
+                self.shared.log(line);
+                io.out().put(b"noted\n");
             }
             "swallow" => {}
             other => panic!("unknown command {other:?}"),

@@ -47,8 +47,11 @@ pub const UPDATE_ATTEMPTS: usize = 256;
 pub const FUTURE_VERSION_WAIT: Duration = Duration::from_secs(3);
 /// A list up to this size goes out in one piece; a larger one in parts with back-pressure.
 pub const LIST_INLINE_BYTES: usize = 128 << 10;
-/// An answer in one piece from which on it is told whose it is: the engine has those take turns that send so much.
+/// An answer in one piece from which on it is told whose it is: the engine has connections take turns by flow.
 pub const FLOW_BODY_MIN: usize = 16 << 10;
+/// Of so many requests with short answers on a connection it is told of one whose it is: they are one's nearly always, and
+/// to tell costs as much as to classify.
+pub const FLOW_ASKED_EVERY: u64 = 64;
 /// Bytes of stored objects that a long list decodes and encodes anew before others on the core have their turn: about
 /// half a millisecond's work.
 pub const LIST_ENCODE_SLICE_BYTES: usize = 128 << 10;

@@ -79,8 +79,10 @@ pub struct RequestState {
     pub classified: RefCell<Option<Classified>>,
     /// The seats of its priority level that it holds, given back with the answer.
     pub seat: RefCell<Option<Seat>>,
-    /// Whose it is, where its answer is long enough that it matters.
+    /// Whose it is, where its answer is long enough that it matters, or somebody asked.
     pub flow: Cell<Option<Flow>>,
+    /// Whether to tell whose it is in any case. Not reset: whoever takes a request sets it.
+    pub flow_asked: Cell<bool>,
     /// Its place in a queue for seats.
     pub ticket: RefCell<Option<Ticket>>,
     /// It waited for seats: see [`RequestState::is_known`].

@@ -147,7 +147,7 @@ impl Filter for PriorityAndFairness {
             Outcome::Ready(response) => {
                 let took = state.took.take().unwrap_or_else(|| request.received.elapsed());
                 seat.answered_at_once(request.received + took);
-                if response.body.len() >= FLOW_BODY_MIN {
+                if response.body.len() >= FLOW_BODY_MIN || state.flow_asked.get() {
                     state.flow.set(Some(classified.flow(request.user, info)));
                 }
             }

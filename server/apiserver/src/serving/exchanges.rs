@@ -534,6 +534,7 @@ impl Handler for Exchanges {
     fn request(&mut self, responder: &mut dyn Responder, stream: StreamId, head: Head<'_>) {
         let received = Instant::now();
         self.site.core.turn.set(received);
+        self.spare.flow_asked.set(self.requests.is_multiple_of(limits::FLOW_ASKED_EVERY));
         self.requests += 1;
         let (length, dropped) = match head.body {
             BodyLength::None => return self.run(responder, stream, head, Bytes::new(), received, None),
