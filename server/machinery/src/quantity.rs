@@ -6,6 +6,7 @@ use std::{borrow::Cow, cmp::Ordering, fmt};
 
 use bumpalo::Bump;
 use decimal::Decimal;
+use smallvec::SmallVec;
 
 /// Why a text is no quantity; `Display` is Kubernetes' text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub struct Quantity {
     /// down to an `int64` differently.
     small: bool,
     /// The text it was read from, where Kubernetes keeps that rather than write it anew.
-    text: Option<Box<str>>,
+    text: Option<SmallVec<[u8; 16]>>,
 }
 
 /// Decimal digits that always fit an `i64`; texts with more take the exact way.
@@ -254,7 +255,13 @@ impl Quantity {
 }
 
 /// Kubernetes keeps a text that looks canonical, though it may have a sign or leading zeros.
-fn kept(text: &str, whole: &str, fraction: &str, exponent: i32, format: Format) -> Option<Box<str>> {
+fn kept(
+    text: &str,
+    whole: &str,
+    fraction: &str,
+    exponent: i32,
+    format: Format,
+) -> Option<SmallVec<[u8; 16]>> {
     let keep = match format {
         Format::BinarySi => whole.parse::<i64>().is_ok_and(|n| n & 7 != 0),
         _ => {
@@ -267,7 +274,7 @@ fn kept(text: &str, whole: &str, fraction: &str, exponent: i32, format: Format) 
                 && !shifted.starts_with('0')
         }
     };
-    keep.then(|| text.into())
+    keep.then(|| SmallVec::from_slice(text.as_bytes()))
 }
 
 impl PartialEq for Quantity {
@@ -293,7 +300,8 @@ impl Ord for Quantity {
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(text) = &self.text {
-            return f.write_str(text);
+            // It was a text when it was kept.
+            return f.write_str(std::str::from_utf8(text).unwrap_or_default());
         }
         if self.is_zero() {
             return f.write_str("0");

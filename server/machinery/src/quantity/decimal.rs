@@ -2,17 +2,22 @@
 
 use std::cmp::Ordering;
 
+use smallvec::SmallVec;
+
+/// Digits, each a byte; as many as an `i64` has take no memory of their own.
+type Digits = SmallVec<[u8; 24]>;
+
 /// `digits` times ten to the `exponent`. Digits are most significant first, without leading zeros; zero has none.
 #[derive(Clone, Debug)]
 pub(super) struct Decimal {
     negative: bool,
-    digits: Vec<u8>,
+    digits: Digits,
     exponent: i32,
 }
 
 impl Decimal {
     pub(super) fn zero() -> Decimal {
-        Decimal { negative: false, digits: Vec::new(), exponent: 0 }
+        Decimal { negative: false, digits: Digits::new(), exponent: 0 }
     }
 
     pub(super) fn from_i64(n: i64) -> Decimal {
@@ -84,9 +89,9 @@ impl Decimal {
     }
 
     /// Divides by a small number; answers the quotient where there is no remainder.
-    fn divide(digits: &[u8], by: u32) -> Option<Vec<u8>> {
+    fn divide(digits: &[u8], by: u32) -> Option<Digits> {
         let mut rest = 0u32;
-        let mut out = Vec::with_capacity(digits.len());
+        let mut out = Digits::with_capacity(digits.len());
         for &digit in digits {
             rest = rest * 10 + u32::from(digit);
             if rest >= by || !out.is_empty() {
@@ -184,7 +189,7 @@ impl Decimal {
         let (a, b) = (aligned(self), aligned(other));
         let length = a.len().max(b.len());
         let at = |d: &[u8], i: usize| i32::from(d.get(i).copied().unwrap_or(0));
-        let mut out = Vec::with_capacity(length + 1);
+        let mut out = Digits::with_capacity(length + 1);
         let negative;
         if self.negative == other_negative {
             negative = self.negative;
