@@ -4,12 +4,16 @@
 
 mod builtin;
 mod lookup;
+mod names;
+mod placed;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
 pub use builtin::Malformed;
-
-use crate::value::Map;
+pub(crate) use names::{Head, NameIndex};
+pub(crate) use placed::{Placed, bits};
+pub(crate) use spelling::Spelling;
 
 /// Index of a struct type in [`Schema::structs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,7 +94,7 @@ pub enum ListType {
 /// One field of a struct.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// JSON name.
+    /// JSON name: within [`Struct::spelled`] in a schema that is loaded.
     pub name: &'static str,
     /// Type.
     pub ty: Type,
@@ -132,9 +136,9 @@ pub struct Field {
     /// what [`Schema::go_type`] derives from `ty`; empty otherwise.
     pub go_type: &'static str,
     /// `,"name":`, the field behind another one in JSON. Made at load.
-    pub member: &'static str,
+    pub(crate) member: Spelling,
     /// `,"f:name":{`, the same in a `FieldsV1`. Made at load.
-    pub step: &'static str,
+    pub(crate) step: Spelling,
 }
 
 /// A struct type.
@@ -157,9 +161,14 @@ pub struct Struct {
     /// Names of `fields`, close together: a walk over an object's entries looks at nothing else of the fields that the
     /// object does not have. Made at load.
     pub names: Vec<&'static str>,
-    /// Indices of the `fields` that are encoded even where they were never set. Made at load.
-    pub always: Vec<u16>,
-    /// Indices of `fields`, sorted by name (look-up), made at load.
+    /// The texts of all `fields`, in which their names stand, each three bytes behind its field's index. A key that
+    /// lies in here, as those of trees that were decoded by the Schema do, so tells which field it names. Made at load.
+    pub(crate) spelled: &'static str,
+    /// Finds fields by name. Made at load.
+    pub(crate) index: NameIndex,
+    /// The `fields` that are encoded even where they were never set, by the bit of their index. Made at load.
+    pub(crate) always: u64,
+    /// Indices of `fields`, sorted by name, made at load.
     pub by_name: Vec<u16>,
     /// Places of the `fields` in `by_name`. Made at load.
     pub rank: Vec<u16>,
@@ -168,45 +177,11 @@ pub struct Struct {
     pub by_proto: Vec<u16>,
 }
 
-impl Field {
-    /// Whether a key is this field's name. Trees that were decoded by the Schema have its own text as key.
-    pub fn is_named(&self, key: &str) -> bool {
-        std::ptr::eq(self.name, key) || same_text(self.name, key)
-    }
-}
-
-/// Where the entries of a map stand among the fields of a struct.
-pub(crate) struct Positions {
-    indices: [u16; Positions::MAX],
-    len: usize,
-}
-
-impl Positions {
-    /// Entries of a map that is looked at this way; hardly a struct has as many fields.
-    pub(crate) const MAX: usize = 48;
-
-    /// Of a map that has nothing but fields of a struct, in their order, as decoding leaves it.
-    pub(crate) fn of(of: &Struct, map: &Map<'_>) -> Option<Positions> {
-        if map.len() > Positions::MAX {
-            return None;
-        }
-        let mut positions = Positions { indices: [0; Positions::MAX], len: map.len() };
-        let mut next = 0;
-        for ((key, _), slot) in map.iter().zip(&mut positions.indices) {
-            let index = of.index_from(key, next)?;
-            *slot = index as u16;
-            next = index + 1;
-        }
-        Some(positions)
-    }
-
-    /// The indices of the fields, one an entry.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.indices[..self.len].iter().map(|index| usize::from(*index))
-    }
-}
+/// Fields that a struct may have: sets of them are the bits of one number. The largest built-in one, `PodSpec`, has 43.
+pub(crate) const FIELDS_MAX: usize = 64;
 
 /// Whether two names are the same. Most that are not differ in their length or first byte, which costs no call.
+#[inline]
 pub(crate) fn same_text(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.as_bytes().first() == b.as_bytes().first() && a == b
 }
@@ -214,19 +189,37 @@ pub(crate) fn same_text(a: &str, b: &str) -> bool {
 impl Struct {
     /// The field of a JSON name, with its index.
     pub fn field(&self, name: &str) -> Option<(usize, &Field)> {
-        let at = self.by_name.binary_search_by(|&i| self.names[i as usize].cmp(name)).ok()?;
-        let index = self.by_name[at] as usize;
+        let index = self.index_of(name)?;
         Some((index, &self.fields[index]))
     }
 
-    /// The index of a key's field, where that is field `next` or a later one. Keys that come in field order are all
-    /// found by going on behind the last one.
-    pub(crate) fn index_from(&self, key: &str, next: usize) -> Option<usize> {
-        let rest = self.names.get(next..)?;
-        // Trees that were decoded by the Schema have its own text as key.
-        let ahead = rest.iter().position(|name| std::ptr::eq(*name, key));
-        let ahead = ahead.or_else(|| rest.iter().position(|name| same_text(name, key)));
-        ahead.map(|ahead| next + ahead)
+    /// The index of the field that a key names.
+    #[inline]
+    pub(crate) fn index_of(&self, key: &str) -> Option<usize> {
+        match self.own_index(key) {
+            Some(index) => Some(index),
+            None => self.index_of_other(key),
+        }
+    }
+
+    /// The same of a text that is not the Schema's.
+    fn index_of_other(&self, key: &str) -> Option<usize> {
+        self.index_of_head(key, Head::of(key))
+    }
+
+    /// The same of a key with its head.
+    #[inline]
+    pub(crate) fn index_of_head(&self, key: &str, head: Head) -> Option<usize> {
+        self.index.find(&self.names, key, head)
+    }
+
+    /// The same of a key that is the very text that the Schema has.
+    #[inline]
+    fn own_index(&self, key: &str) -> Option<usize> {
+        let at = (key.as_ptr() as usize).wrapping_sub(self.spelled.as_ptr() as usize);
+        let index = usize::from(*self.spelled.as_bytes().get(at.wrapping_sub(spelling::INDEX_BEFORE))?);
+        // It may be but a part of such a text.
+        self.names.get(index).filter(|name| std::ptr::eq(**name, key)).map(|_| index)
     }
 }
 

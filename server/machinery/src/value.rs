@@ -2,6 +2,8 @@
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
+use crate::schema::same_text;
+
 /// One JSON value. Numbers keep what Go would keep: `int64` where it fits, else `float64`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
@@ -63,12 +65,14 @@ impl<'a> Map<'a> {
         self.entries.is_empty()
     }
     /// The value at `key`.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
-        self.entries.iter().find(|(k, _)| *k == key).map(|(_, v)| v)
+        self.entries.iter().find(|(k, _)| same_text(k, key)).map(|(_, v)| v)
     }
     /// The value at `key`, to change.
+    #[inline]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value<'a>> {
-        self.entries.iter_mut().find(|(k, _)| *k == key).map(|(_, v)| v)
+        self.entries.iter_mut().find(|(k, _)| same_text(k, key)).map(|(_, v)| v)
     }
     /// Sets `key`, in place where it is there already; answers the old value.
     pub fn insert(&mut self, key: &'a str, value: Value<'a>) -> Option<Value<'a>> {
@@ -85,7 +89,7 @@ impl<'a> Map<'a> {
     }
     /// Removes `key`, keeping the order of the rest.
     pub fn remove(&mut self, key: &str) -> Option<Value<'a>> {
-        let at = self.entries.iter().position(|(k, _)| *k == key)?;
+        let at = self.entries.iter().position(|(k, _)| same_text(k, key))?;
         Some(self.entries.remove(at).1)
     }
     /// Entries in order.
@@ -96,6 +100,14 @@ impl<'a> Map<'a> {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&'a str, &mut Value<'a>)> {
         self.entries.iter_mut().map(|(k, v)| (*k, v))
     }
+    /// Entries in order, keys to put the same text in place of.
+    pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = &mut (&'a str, Value<'a>)> {
+        self.entries.iter_mut()
+    }
+    /// Takes the value at a position out; `null` stays in its place.
+    pub(crate) fn take_at(&mut self, at: usize) -> Option<Value<'a>> {
+        self.entries.get_mut(at).map(|(_, value)| std::mem::replace(value, Value::Null))
+    }
     /// Keeps the entries for which `keep` says so.
     pub fn retain(&mut self, mut keep: impl FnMut(&'a str, &mut Value<'a>) -> bool) {
         self.entries.retain_mut(|(k, v)| keep(k, v));
@@ -103,7 +115,7 @@ impl<'a> Map<'a> {
     /// The map at `key`, made (in place of anything that is not a map) where it is missing.
     pub fn map_mut(&mut self, key: &'a str) -> &mut Map<'a> {
         let arena = self.arena();
-        let at = match self.entries.iter().position(|(k, _)| *k == key) {
+        let at = match self.entries.iter().position(|(k, _)| same_text(k, key)) {
             Some(at) => at,
             None => {
                 self.entries.push((key, Value::Null));

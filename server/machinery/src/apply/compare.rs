@@ -225,7 +225,7 @@ impl<'v> Walker<'v> {
         // Positions below this one are of the old list.
         let old_len = old.len();
         level.expect(old_len, new.len());
-        let index = Index::new(both.iter().map(|(element, _)| *element));
+        let index = Index::new(self.arena, both.iter().map(|(element, _)| *element));
         for group in index.groups() {
             let at = group[0].0;
             let items = |old: bool| {

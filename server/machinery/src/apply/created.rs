@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     json::zero,
-    schema::{Element, Field, Positions, Schema, Struct, StructId, Type},
+    schema::{Element, Field, Placed, Schema, Struct, StructId, Type, bits},
     value::{Map, Value},
 };
 
@@ -62,14 +62,38 @@ pub(super) fn fields_of_new<'v>(
         return None;
     }
     let mut printer =
-        Printer { arena, schema, out: Vec::with_capacity(1024), scratch: Vec::new(), failed: false };
+        Printer { arena, schema, out: Vec::with_capacity(TEXT_FIRST), scratch: Vec::new(), failed: false };
     printer.out.push(b'{');
-    let struct_ = schema.get(ty);
-    printer.members(struct_, Some(struct_), filled_map(Some(new))?, true, &|name| {
-        matches!(name, "kind" | "apiVersion") || unowned.iter().any(|path| path[0] == name)
-    });
+    printer.members(schema.get(ty), true, filled_map(Some(new))?, Level::Object(unowned));
     printer.out.push(b'}');
     (!printer.failed && printer.out.len() > 2).then_some(printer.out)
+}
+
+/// Bytes that a text has room for from the start: those of a pod as a controller makes it.
+const TEXT_FIRST: usize = 4096;
+
+/// What a struct is to the object.
+#[derive(Clone, Copy)]
+enum Level<'u> {
+    /// The object itself; of its members, nobody owns these.
+    Object(&'u [&'static [&'static str]]),
+    /// Its metadata.
+    Metadata,
+    /// Anything else.
+    Below,
+}
+
+impl Level<'_> {
+    /// Whether nobody owns a member.
+    fn leaves_out(self, name: &str) -> bool {
+        match self {
+            Level::Object(unowned) => {
+                matches!(name, "kind" | "apiVersion") || unowned.iter().any(|path| path[0] == name)
+            }
+            Level::Metadata => updater::is_unowned_metadata(name),
+            Level::Below => false,
+        }
+    }
 }
 
 struct Printer<'v> {
@@ -81,42 +105,43 @@ struct Printer<'v> {
 }
 
 impl<'v> Printer<'v> {
-    /// Writes the fields of a struct in the order of their names. `zero` is the struct that has nothing set, where the
-    /// unset object has one here, `root` whether it is the object.
-    fn members(
-        &mut self,
-        of: &'v Struct,
-        zero: Option<&'v Struct>,
-        map: &'v Map<'v>,
-        root: bool,
-        leave_out: &dyn Fn(&str) -> bool,
-    ) {
-        let Some(positions) = Positions::of(of, map) else {
+    /// Writes the fields of a struct in the order of their names. `zero` tells whether the unset object has the struct
+    /// here, with nothing set.
+    fn members(&mut self, of: &'v Struct, zero: bool, map: &'v Map<'v>, level: Level<'_>) {
+        let Some(placed) = Placed::by_name(of, map).filter(|placed| !placed.has_strangers()) else {
             self.failed = true;
             return;
         };
-        // Few, and often in order: sorted by what place the name has among all.
-        let mut order = [(0u16, 0u16, 0u16); Positions::MAX];
-        let order = &mut order[..map.len()];
-        for ((slot, field), entry) in order.iter_mut().zip(positions.iter()).zip(0..) {
-            *slot = (of.rank[field], field as u16, entry);
-        }
-        order.sort_unstable();
-        for (_, field, entry) in order.iter() {
-            let field = &of.fields[usize::from(*field)];
-            let Some((_, value)) = map.entry_at(usize::from(*entry)) else { continue };
+        // No comma behind the brace that opened the struct.
+        let mut first = self.out.last() == Some(&b'{');
+        for place in bits(placed.given()) {
+            let Some(value) = placed.value(map, place) else { continue };
+            let field = &of.fields[usize::from(of.by_name[place])];
             // Only object metadata has a field of this name.
-            if leave_out(field.name) || field.name == "managedFields" {
+            if level.leaves_out(field.name) || field.name == "managedFields" {
                 continue;
             }
-            let unset = if zero.is_some() { Unset::of(field) } else { Unset::Absent };
-            let of_metadata = root && field.name == "metadata";
             let start = self.out.len();
-            // No comma behind the brace that opened the struct.
-            let first = self.out.last() == Some(&b'{');
-            self.out.extend_from_slice(&field.step.as_bytes()[usize::from(first)..]);
-            let counts = self.value(Shape::of_field(self.schema, field), unset, value, of_metadata);
+            if first {
+                field.step.write_first(&mut self.out)
+            } else {
+                field.step.write(&mut self.out)
+            }
+            let unset = if zero { Unset::of(field) } else { Unset::Absent };
+            let counts = match (unset, field.ty) {
+                (_, Type::Struct(_) | Type::Composite(_) | Type::FieldsV1) => {
+                    let below = match level {
+                        Level::Object(_) if field.name == "metadata" => Level::Metadata,
+                        _ => Level::Below,
+                    };
+                    self.value(Shape::of_field(self.schema, field), unset, value, below)
+                }
+                // The most by far.
+                (Unset::Absent, _) => true,
+                (unset, _) => self.leaf(unset, value),
+            };
             self.end_step(start, counts);
+            first &= !counts;
         }
     }
 
@@ -128,7 +153,7 @@ impl<'v> Printer<'v> {
         }
         write_element(element, &mut self.scratch, &mut self.out);
         self.out.extend_from_slice(b":{");
-        let counts = self.value(shape, Unset::Absent, value, false);
+        let counts = self.value(shape, Unset::Absent, value, Level::Below);
         self.end_step(start, counts);
     }
 
@@ -142,20 +167,16 @@ impl<'v> Printer<'v> {
     }
 
     /// Writes what is below a value. Answers whether anything counts, be it the value alone.
-    fn value(&mut self, shape: Shape, unset: Unset, value: &'v Value<'v>, metadata: bool) -> bool {
+    fn value(&mut self, shape: Shape, unset: Unset, value: &'v Value<'v>, level: Level<'_>) -> bool {
         match shape {
             Shape::Struct { id, atomic: false } => match filled_map(Some(value)) {
                 // What the unset object has in it was taken away, which is no field.
-                None if matches!(unset, Unset::Struct(id) if !self.schema.get(id).always.is_empty()) => false,
+                None if matches!(unset, Unset::Struct(id) if self.schema.get(id).always != 0) => false,
                 None => self.leaf(unset, value),
                 Some(map) => {
                     let of = self.schema.get(id);
-                    let zero = matches!(unset, Unset::Struct(_)).then_some(of);
-                    self.below(unset, |this| {
-                        this.members(of, zero, map, false, &|name| {
-                            metadata && updater::is_unowned_metadata(name)
-                        });
-                    })
+                    let zero = matches!(unset, Unset::Struct(_));
+                    self.below(unset, |this| this.members(of, zero, map, level))
                 }
             },
             Shape::Map { element, atomic: false } => {
@@ -208,17 +229,11 @@ impl<'v> Printer<'v> {
     /// Items that have the same path element are one value.
     fn list(&mut self, element: Element, relation: Relation, list: &'v [Value<'v>]) {
         let shape = Shape::of_element(self.schema, element);
-        let mut elements = Vec::with_capacity(list.len());
-        for item in list {
-            match item_element(self.arena, self.schema, element, relation, item) {
-                Ok(element) => elements.push(element),
-                Err(_) => {
-                    self.failed = true;
-                    return;
-                }
-            }
-        }
-        let index = Index::new(elements.into_iter());
+        let elements = list.iter().map(|item| item_element(self.arena, self.schema, element, relation, item));
+        let Ok(index) = Index::try_new(self.arena, elements) else {
+            self.failed = true;
+            return;
+        };
         for group in index.groups() {
             match group {
                 [(element, at)] => self.node(element, shape, &list[*at]),

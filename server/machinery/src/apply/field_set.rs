@@ -80,7 +80,7 @@ impl<'v> Walker<'v> {
                 Some((item_element(self.arena, self.schema, element, relation, item).ok()?, item))
             })
             .collect();
-        let index = Index::new(elements.iter().map(|(element, _)| *element));
+        let index = Index::new(self.arena, elements.iter().map(|(element, _)| *element));
         let mut nodes = ArenaVec::with_capacity_in(elements.len(), self.arena);
         for group in index.groups() {
             // Items that cannot be told apart are owned together, as one value.

@@ -166,6 +166,19 @@ pub(super) fn write_element(element: &PathElement<'_>, scratch: &mut Vec<u8>, ou
         }
         PathElement::Key(fields) => {
             out.extend_from_slice(b"k:");
+            if !fields.is_empty() && fields.iter().all(|(name, value)| is_simple(name, value)) {
+                for (i, (name, value)) in fields.iter().enumerate() {
+                    out.push(if i == 0 { b'{' } else { b',' });
+                    write_quoted(out, name);
+                    out.push(b':');
+                    match value {
+                        Value::String(text) => write_quoted(out, text),
+                        value => encode_untyped(value, out),
+                    }
+                }
+                out.extend_from_slice(b"}\"");
+                return;
+            }
             scratch.clear();
             for (i, (name, value)) in fields.iter().enumerate() {
                 scratch.push(if i == 0 { b'{' } else { b',' });
@@ -182,6 +195,23 @@ pub(super) fn write_element(element: &PathElement<'_>, scratch: &mut Vec<u8>, ou
         }
     }
     out.push(b'"');
+}
+
+/// Whether the JSON of a key field has nothing to escape but the quotes around its texts, as nearly always.
+fn is_simple(name: &str, value: &Value<'_>) -> bool {
+    quote::is_plain(name.as_bytes())
+        && match value {
+            Value::String(text) => quote::is_plain(text.as_bytes()),
+            Value::Null | Value::Bool(_) | Value::Int(_) => true,
+            Value::Float(_) | Value::List(_) | Value::Map(_) | Value::Raw(_) => false,
+        }
+}
+
+/// Writes a plain text with its quotes, which stand in a text themselves.
+fn write_quoted(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(b"\\\"");
+    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(b"\\\"");
 }
 
 /// Writes the content of a JSON string; what HTML would read is left for the encoder of the whole object.

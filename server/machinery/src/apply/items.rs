@@ -1,5 +1,7 @@
 //! The path elements of list items.
 
+use std::convert::Infallible;
+
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::{path::PathElement, shape::Relation};
@@ -72,16 +74,30 @@ fn quoted(texts: &[&str]) -> String {
 /// Items of a list by path element.
 pub(crate) struct Index<'v> {
     /// Sorted; equal ones in the order of the list.
-    entries: Vec<(PathElement<'v>, usize)>,
+    entries: ArenaVec<'v, (PathElement<'v>, usize)>,
 }
 
 impl<'v> Index<'v> {
-    pub(crate) fn new(elements: impl Iterator<Item = PathElement<'v>>) -> Self {
-        let mut entries: Vec<_> = elements.enumerate().map(|(at, element)| (element, at)).collect();
+    pub(crate) fn new(arena: &'v Bump, elements: impl Iterator<Item = PathElement<'v>>) -> Self {
+        match Index::try_new(arena, elements.map(Ok::<_, Infallible>)) {
+            Ok(index) => index,
+        }
+    }
+
+    /// Of elements that may not be, or else why.
+    pub(crate) fn try_new<E>(
+        arena: &'v Bump,
+        elements: impl Iterator<Item = Result<PathElement<'v>, E>>,
+    ) -> Result<Self, E> {
+        let (least, most) = elements.size_hint();
+        let mut entries = ArenaVec::with_capacity_in(most.unwrap_or(least), arena);
+        for (at, element) in elements.enumerate() {
+            entries.push((element?, at));
+        }
         if !entries.is_sorted() {
             entries.sort_unstable();
         }
-        Index { entries }
+        Ok(Index { entries })
     }
 
     /// The positions of the items of an element.

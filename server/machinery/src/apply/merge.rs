@@ -129,8 +129,10 @@ impl<'v> Walker<'v> {
         let shape = Shape::of_element(self.schema, element);
         let (a_elements, b_elements) =
             (self.elements(element, relation, a)?, self.elements(element, relation, b)?);
-        let (a_index, b_index) =
-            (Index::new(a_elements.iter().copied()), Index::new(b_elements.iter().copied()));
+        let (a_index, b_index) = (
+            Index::new(self.arena, a_elements.iter().copied()),
+            Index::new(self.arena, b_elements.iter().copied()),
+        );
         let in_b: Vec<bool> = a_elements.iter().map(|e| !b_index.positions(e).is_empty()).collect();
         let mut shared = b_elements.iter().filter(|e| !a_index.positions(e).is_empty());
         let mut next_shared = shared.next();

@@ -4,7 +4,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use crate::{
     json::zero,
-    schema::{Composite, Field, Positions, Schema, Struct, StructId, Type},
+    schema::{Composite, Field, Placed, Schema, Struct, StructId, Type, bits},
     value::{Map, Value},
 };
 
@@ -47,54 +47,53 @@ fn holds_structs(schema: &Schema, ty: Type) -> bool {
 
 fn members<'a>(arena: &'a Bump, schema: &Schema, id: StructId, map: &mut Map<'a>) {
     let of = schema.get(id);
-    let positions = Positions::of(of, map);
-    let fits = positions.as_ref().is_some_and(|positions| fits(schema, of, map, positions));
-    let positions = if fits {
-        positions
-    } else {
-        let mut old = std::mem::replace(map, Map::new_in(arena));
-        let mut entries = ArenaVec::with_capacity_in(old.len() + 2, arena);
-        for field in &of.fields {
-            let value = match old.get_mut(field.name) {
-                Some(slot) => {
-                    let value = std::mem::replace(slot, Value::Null);
-                    (!left_out(schema, field, &value)).then_some(value)
-                }
-                None => zero::unset(arena, schema, field),
-            };
-            entries.extend(value.map(|value| (field.name, value)));
+    // Fields that are as they have to be; those of the entries up to here, as long as these are in order.
+    let mut good = 0u64;
+    let mut all_good = true;
+    for (key, slot) in map.entries_mut() {
+        let field =
+            of.index_of(key).filter(|index| good >> index == 0).map(|index| (index, &of.fields[index]));
+        let Some((index, field)) = field.filter(|(_, field)| !left_out(schema, field, slot)) else {
+            all_good = false;
+            break;
+        };
+        good |= 1 << index;
+        // Walks know this text at once.
+        *key = field.name;
+        if let Value::Map(_) | Value::List(_) = slot {
+            value(arena, schema, field.ty, slot);
         }
-        *map = Map::from_entries(entries);
-        Positions::of(of, map)
-    };
-    // Every entry is a field now, in order.
-    match positions {
-        Some(positions) => {
-            for (index, (_, slot)) in positions.iter().zip(map.iter_mut()) {
-                if let Value::Map(_) | Value::List(_) = slot {
-                    value(arena, schema, of.fields[index].ty, slot);
-                }
-            }
-        }
-        // More of them than are looked at this way.
-        None => {
-            for (name, slot) in map.iter_mut() {
-                if let Some((_, field)) = of.field(name) {
-                    value(arena, schema, field.ty, slot);
-                }
-            }
-        }
+    }
+    if !all_good || of.always & !good != 0 {
+        rebuild(arena, schema, of, map, good);
     }
 }
 
-/// Whether nothing is to be done to entries in order, as mostly: none is missing or too much.
-fn fits(schema: &Schema, of: &Struct, map: &Map<'_>, positions: &Positions) -> bool {
-    let mut always = of.always.iter().map(|index| usize::from(*index)).peekable();
-    for (index, (_, value)) in positions.iter().zip(map.iter()) {
-        if always.peek().is_some_and(|always| *always < index) || left_out(schema, &of.fields[index], value) {
-            return false;
-        }
-        always.next_if_eq(&index);
+/// Puts the entries in order, makes what is missing, and drops what is too much. Nothing is to be done to the values of
+/// the fields in `good`.
+#[cold]
+fn rebuild<'a>(arena: &'a Bump, schema: &Schema, of: &Struct, map: &mut Map<'a>, good: u64) {
+    let mut old = std::mem::replace(map, Map::new_in(arena));
+    let mut entries = ArenaVec::with_capacity_in(old.len() + 2, arena);
+    let placed = Placed::by_field(of, &old);
+    // A map of more entries than there are fields is looked through by name.
+    let candidates = placed.as_ref().map_or(u64::MAX, |placed| placed.given() | of.always);
+    for index in bits(candidates).take_while(|index| *index < of.fields.len()) {
+        let field = &of.fields[index];
+        let given = match &placed {
+            Some(placed) => placed.entry(index).and_then(|entry| old.take_at(entry)),
+            None => old.get_mut(field.name).map(|slot| std::mem::replace(slot, Value::Null)),
+        };
+        let entry = match given {
+            Some(given) if good >> index & 1 != 0 => Some(given),
+            Some(given) if left_out(schema, field, &given) => None,
+            Some(mut given) => {
+                value(arena, schema, field.ty, &mut given);
+                Some(given)
+            }
+            None => zero::unset(arena, schema, field),
+        };
+        entries.extend(entry.map(|value| (field.name, value)));
     }
-    always.next().is_none()
+    *map = Map::from_entries(entries);
 }

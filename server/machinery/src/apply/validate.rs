@@ -147,7 +147,7 @@ impl<'v> Walker<'v> {
             },
         };
         let steps: Vec<_> = list.iter().enumerate().map_while(&mut step).collect();
-        let index = Index::new(steps.iter().copied());
+        let index = Index::new(arena, steps.iter().copied());
         for (at, (step, item)) in steps.iter().zip(list).enumerate() {
             let again = index.positions(step).first().is_some_and(|(_, first)| *first < at);
             if again && self.duplicates == Duplicates::Refused {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::{
-    schema::{Field, Positions, Struct},
+    schema::{Field, Placed, Struct, bits},
     value::{Map, Value},
 };
 
@@ -14,11 +14,12 @@ pub(crate) fn zip_struct<'v>(
     b: Option<&'v Map<'v>>,
     see: &mut dyn FnMut(&'v Field, Option<&'v Value<'v>>, Option<&'v Value<'v>>),
 ) {
-    let positions = |map: Option<&Map<'_>>| match map {
+    let place = |map: Option<&'v Map<'v>>| match map {
         None => Some(None),
-        Some(map) => Positions::of(of, map).map(Some),
+        Some(map) => Placed::by_field(of, map).map(|placed| Some((map, placed))),
     };
-    let (Some(of_a), Some(of_b)) = (positions(a), positions(b)) else {
+    let (Some(a_placed), Some(b_placed)) = (place(a), place(b)) else {
+        // More entries than fields.
         for field in &of.fields {
             let of_map = |map: Option<&'v Map<'v>>| map.and_then(|map| map.get(field.name));
             let (a, b) = (of_map(a), of_map(b));
@@ -28,23 +29,12 @@ pub(crate) fn zip_struct<'v>(
         }
         return;
     };
-    fn entries<'p, 'v: 'p>(
-        positions: &'p Option<Positions>,
-        map: Option<&'v Map<'v>>,
-    ) -> impl Iterator<Item = (usize, &'v Value<'v>)> + 'p {
-        let positions = positions.iter().flat_map(Positions::iter);
-        positions.zip(map.into_iter().flat_map(Map::iter).map(|(_, value)| value))
-    }
-    let (mut a, mut b) = (entries(&of_a, a).peekable(), entries(&of_b, b).peekable());
-    loop {
-        let index = match (a.peek(), b.peek()) {
-            (Some((a, _)), Some((b, _))) => *a.min(b),
-            (Some((one, _)), None) | (None, Some((one, _))) => *one,
-            (None, None) => return,
+    let given = |placed: &Option<(_, Placed)>| placed.as_ref().map_or(0, |(_, placed)| placed.given());
+    for index in bits(given(&a_placed) | given(&b_placed)) {
+        let value = |placed: &Option<(&'v Map<'v>, Placed)>| {
+            placed.as_ref().and_then(|(map, placed)| placed.value(map, index))
         };
-        let a = a.next_if(|(at, _)| *at == index).map(|(_, value)| value);
-        let b = b.next_if(|(at, _)| *at == index).map(|(_, value)| value);
-        see(&of.fields[index], a, b);
+        see(&of.fields[index], value(&a_placed), value(&b_placed));
     }
 }
 

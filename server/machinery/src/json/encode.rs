@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     quantity,
-    schema::{Composite, Element, Field, Positions, Schema, Struct, StructId, Type},
+    schema::{Composite, Element, Field, Placed, Schema, Struct, StructId, Type, bits},
     value::{Map, Value},
 };
 
@@ -22,15 +22,18 @@ pub fn encode(schema: &Schema, ty: StructId, value: &Value<'_>, out: &mut Vec<u8
 /// follows it. Lists, maps and bytes without content are as a round trip through Kubernetes' protobuf storage
 /// leaves them, and opaque text is as it came: who shows such an object compacts it ([`Schema::holds_opaque`]).
 pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u8>, u32) {
-    let mut out = Vec::with_capacity(1024);
+    let mut out = Vec::with_capacity(STORED_FIRST);
     let encoder = Encoder { schema, stored: true };
     let mut splice = 0;
-    let mut first = true;
-    for_each_field(schema, schema.get(ty), value.as_map(), &mut |field, value| {
+    for_each_field(schema, schema.get(ty), value.as_map(), |_, field, value| {
         if matches!(field.name, "kind" | "apiVersion") {
             return;
         }
-        write_name(&mut out, field, &mut first);
+        if out.is_empty() {
+            field.member.write_first(&mut out)
+        } else {
+            field.member.write(&mut out)
+        }
         match field.ty {
             Type::Struct(id) if field.name == "metadata" && !field.pointer => {
                 splice = encoder.metadata(schema.get(id), value.and_then(Value::as_map), &mut out);
@@ -42,71 +45,49 @@ pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u
     (out, splice)
 }
 
-fn write_name(out: &mut Vec<u8>, field: &Field, first: &mut bool) {
-    out.extend_from_slice(&field.member.as_bytes()[usize::from(std::mem::take(first))..]);
-}
+/// Bytes that a stored form has room for from the start: most objects of a cluster have no more.
+const STORED_FIRST: usize = 4096;
 
-/// Calls `emit` for each field that is encoded, in order, with its value where one is set.
-pub(crate) fn for_each_field<'v, 'a>(
+/// Calls `emit` for each field that is encoded, in order, with its index, and its value where one is set.
+#[inline]
+fn for_each_field<'v, 'a>(
     schema: &Schema,
     of: &Struct,
     map: Option<&'v Map<'a>>,
-    emit: &mut dyn FnMut(&Field, Option<&'v Value<'a>>),
-) {
-    let Some((map, positions)) = map.and_then(|map| Some((map, Positions::of(of, map)?))) else {
-        return for_each_value(of, map, &mut |field, value| match value {
-            Some(value) if zero::left_out(schema, field, value) => {}
-            None if zero::left_out_unset(field) => {}
-            value => emit(field, value),
-        });
-    };
-    // Only what is there and what is always encoded: most structs have many fields, and most objects few of them.
-    let mut always = of.always.iter().map(|index| usize::from(*index)).peekable();
-    for ((_, value), index) in map.iter().zip(positions.iter()) {
-        while let Some(before) = always.next_if(|always| *always < index) {
-            emit(&of.fields[before], None);
-        }
-        always.next_if_eq(&index);
-        let field = &of.fields[index];
-        if !zero::left_out(schema, field, value) {
-            emit(field, Some(value));
-        }
-    }
-    always.for_each(|index| emit(&of.fields[index], None));
-}
-
-/// Calls `emit` for every field in order, with its value where the map has one.
-pub(crate) fn for_each_value<'v, 'a>(
-    of: &Struct,
-    map: Option<&'v Map<'a>>,
-    emit: &mut dyn FnMut(&Field, Option<&'v Value<'a>>),
+    mut emit: impl FnMut(usize, &Field, Option<&'v Value<'a>>),
 ) {
     let Some(map) = map else {
-        return of.fields.iter().for_each(|field| emit(field, None));
+        return bits(of.always).for_each(|index| emit(index, &of.fields[index], None));
     };
-    // A map as decoded has its entries in field order: one walk over both.
-    let mut next = 0;
-    for field in &of.fields {
-        if map.entry_at(next).is_some_and(|(key, _)| field.is_named(key)) {
-            next += 1;
-        }
-    }
-    if next == map.len() {
-        next = 0;
-        for field in &of.fields {
-            match map.entry_at(next) {
-                Some((key, value)) if field.is_named(key) => {
-                    next += 1;
-                    emit(field, Some(value));
-                }
-                _ => emit(field, None),
+    let Some(placed) = Placed::by_field(of, map) else {
+        // More entries than fields.
+        for (index, field) in of.fields.iter().enumerate() {
+            match map.get(field.name) {
+                Some(value) if zero::left_out(schema, field, value) => {}
+                None if zero::left_out_unset(field) => {}
+                value => emit(index, field, value),
             }
         }
-    } else {
-        for field in &of.fields {
-            emit(field, map.get(field.name));
+        return;
+    };
+    for index in bits(placed.given() | of.always) {
+        let field = &of.fields[index];
+        match placed.value(map, index) {
+            Some(value) if zero::left_out(schema, field, value) => {}
+            value => emit(index, field, value),
         }
     }
+}
+
+/// Makes an object of the members from `start` on, each with a comma before it: one brace goes in place of the first
+/// comma, and the other one behind the last.
+#[inline]
+fn end(out: &mut Vec<u8>, start: usize) {
+    match out.get_mut(start) {
+        Some(comma) => *comma = b'{',
+        None => out.push(b'{'),
+    }
+    out.push(b'}');
 }
 
 struct Encoder<'s> {
@@ -117,47 +98,39 @@ struct Encoder<'s> {
 impl Encoder<'_> {
     /// The metadata without its version; answers the offset where that belongs.
     fn metadata(&self, of: &Struct, map: Option<&Map<'_>>, out: &mut Vec<u8>) -> u32 {
-        out.push(b'{');
-        let mut first = true;
+        let start = out.len();
+        let version = of.field("resourceVersion").map(|(index, _)| index);
         // Offset of the first member after the version's place, and of the last member before it.
-        let (mut after, mut last, mut passed) = (None, None, false);
-        for_each_value(of, map, &mut |field, value| {
-            if field.name == "resourceVersion" {
-                passed = true;
+        let (mut after, mut last) = (None, None);
+        for_each_field(self.schema, of, map, |index, field, value| {
+            if Some(index) == version {
                 return;
             }
-            let left_out = match value {
-                Some(value) => zero::left_out(self.schema, field, value),
-                None => zero::left_out_unset(field),
-            };
-            if left_out {
-                return;
-            }
-            let start = out.len() + usize::from(!first);
-            if passed {
-                after.get_or_insert(start);
+            // Behind the comma.
+            let at = out.len() + 1;
+            if version.is_some_and(|version| index > version) {
+                after.get_or_insert(at);
             } else {
-                last = Some(start);
+                last = Some(at);
             }
-            write_name(out, field, &mut first);
+            field.member.write(out);
             self.field(field, value, out);
         });
-        let splice = match after.or(last) {
-            Some(at) => at,
-            None => {
-                // Something must follow the version.
-                let at = out.len();
-                out.extend_from_slice(b"\"creationTimestamp\":null");
-                at
-            }
-        };
-        out.push(b'}');
+        let splice = after.or(last).unwrap_or_else(|| {
+            // Something must follow the version.
+            out.extend_from_slice(b",\"creationTimestamp\":null");
+            start + 1
+        });
+        end(out, start);
         u32::try_from(splice).unwrap_or(u32::MAX)
     }
 
     /// The value of a field.
+    #[inline]
     fn field(&self, field: &Field, value: Option<&Value<'_>>, out: &mut Vec<u8>) {
         match value {
+            // The most by far.
+            Some(Value::String(text)) if field.ty == Type::String => quote::write_string(out, text),
             Some(Value::Null) | None if field.pointer => out.extend_from_slice(b"null"),
             Some(value) => self.value(field.ty, value, out),
             None => self.value(field.ty, &Value::Null, out),
@@ -176,31 +149,33 @@ impl Encoder<'_> {
 
     /// A value that is not a nil pointer.
     fn value(&self, ty: Type, value: &Value<'_>, out: &mut Vec<u8>) {
-        match (ty, value) {
-            (Type::Struct(id), Value::Map(map)) => self.members(self.schema.get(id), Some(map), out),
-            (Type::Struct(id), Value::Null) => self.members(self.schema.get(id), None, out),
-            (Type::Composite(id), value) => self.composite(self.schema.composite(id), value, out),
-            (Type::String, Value::Null) => out.extend_from_slice(b"\"\""),
-            (Type::Bool, Value::Null) => out.extend_from_slice(b"false"),
-            (Type::Int32 | Type::Int64 | Type::Float64 | Type::IntOrString, Value::Null) => out.push(b'0'),
-            (Type::Quantity, Value::String(text)) => quote::write_string(out, &quantity::written(text)),
-            (Type::Quantity, Value::Null) => out.extend_from_slice(b"\"0\""),
-            (Type::Duration, Value::Null) => out.extend_from_slice(b"\"0s\""),
-            (Type::Float64, Value::Int(n)) => quote::write_float(out, *n as f64),
+        match (value, ty) {
+            (Value::String(text), Type::Quantity) => quote::write_string(out, &quantity::written(text)),
+            (Value::String(text), _) => quote::write_string(out, text),
+            (Value::Map(map), Type::Struct(id)) => self.members(self.schema.get(id), Some(map), out),
+            (Value::Null, Type::Struct(id)) => self.members(self.schema.get(id), None, out),
+            (Value::List(_) | Value::Map(_), Type::Composite(id)) => {
+                self.composite(self.schema.composite(id), value, out);
+            }
+            (Value::Null, Type::String) => out.extend_from_slice(b"\"\""),
+            (Value::Null, Type::Bool) => out.extend_from_slice(b"false"),
+            (Value::Null, Type::Int32 | Type::Int64 | Type::Float64 | Type::IntOrString) => out.push(b'0'),
+            (Value::Null, Type::Quantity) => out.extend_from_slice(b"\"0\""),
+            (Value::Null, Type::Duration) => out.extend_from_slice(b"\"0s\""),
+            (Value::Int(n), Type::Float64) => quote::write_float(out, *n as f64),
             // As it came: what is opaque is the same only if its text is.
-            (Type::RawExtension, Value::Raw(text)) if self.stored => out.extend_from_slice(text.as_bytes()),
-            (_, value) => encode_untyped(value, out),
+            (Value::Raw(text), Type::RawExtension) if self.stored => out.extend_from_slice(text.as_bytes()),
+            (value, _) => encode_untyped(value, out),
         }
     }
 
     fn members(&self, of: &Struct, map: Option<&Map<'_>>, out: &mut Vec<u8>) {
-        out.push(b'{');
-        let mut first = true;
-        for_each_field(self.schema, of, map, &mut |field, value| {
-            write_name(out, field, &mut first);
+        let start = out.len();
+        for_each_field(self.schema, of, map, |_, field, value| {
+            field.member.write(out);
             self.field(field, value, out);
         });
-        out.push(b'}');
+        end(out, start);
     }
 
     fn composite(&self, composite: Composite, value: &Value<'_>, out: &mut Vec<u8>) {
@@ -218,7 +193,7 @@ impl Encoder<'_> {
                 out.push(b']');
             }
             (Composite::Map(element), Value::Map(map)) => {
-                write_map(map, out, &mut |value, out| self.element(element, value, out));
+                write_map(map, out, |value, out| self.element(element, value, out));
             }
             (_, value) => encode_untyped(value, out),
         }

@@ -6,16 +6,44 @@ const ESCAPE: [bool; 256] = {
     let mut table = [false; 256];
     let mut i = 0;
     while i < 256 {
-        table[i] = may_escape(i as u8);
+        table[i] = matches!(i as u8, 0..0x20 | b'"' | b'\\' | b'<' | b'>' | b'&' | 0xE2);
         i += 1;
     }
     table
 };
 
-/// As the table, without a branch, so that it is computed for many bytes at once.
-const fn may_escape(byte: u8) -> bool {
-    // `<` and `>` differ in one bit.
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte | 2 == b'>') | (byte == b'&') | (byte == 0xE2)
+const ONES: u64 = u64::MAX / 255;
+const TOPS: u64 = ONES << 7;
+
+/// Not 0 where one of eight bytes is in [`ESCAPE`] or is none of ASCII.
+#[inline]
+fn may_escape(block: u64) -> u64 {
+    // A byte borrows from its top bit where it is below what is taken away. Two that differ in one bit are compared at
+    // once: `"` and `&`, `<` and `>`.
+    let control = block.wrapping_sub(ONES * 0x20);
+    let quote = ((block | (ONES * 4)) ^ (ONES * b'&' as u64)).wrapping_sub(ONES);
+    let angle = ((block | (ONES * 2)) ^ (ONES * b'>' as u64)).wrapping_sub(ONES);
+    let backslash = (block ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control | quote | angle | backslash | block) & TOPS
+}
+
+/// Whether a string holds bytes as they are. Answers no as well where that takes a closer look.
+#[inline]
+pub(crate) fn is_plain(bytes: &[u8]) -> bool {
+    let Some(last) = bytes.last_chunk::<8>() else {
+        let wide = |half: &[u8; 4]| u64::from(u32::from_le_bytes(*half));
+        return match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+            // The two overlap.
+            (Some(first), Some(last)) => may_escape(wide(first) | wide(last) << 32) == 0,
+            _ => !bytes.iter().any(|byte| ESCAPE[usize::from(*byte)]),
+        };
+    };
+    // The last block overlaps with the one before it.
+    let mut marks = may_escape(u64::from_le_bytes(*last));
+    for block in bytes.as_chunks::<8>().0 {
+        marks |= may_escape(u64::from_le_bytes(*block));
+    }
+    marks == 0
 }
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -27,8 +55,13 @@ fn line_separator(bytes: &[u8], at: usize) -> bool {
 
 /// Writes `s` as a JSON string, quotes included.
 pub fn write_string(out: &mut Vec<u8>, s: &str) {
+    out.reserve(s.len() + 2);
     out.push(b'"');
-    write_escaped(out, s, false);
+    if is_plain(s.as_bytes()) {
+        out.extend_from_slice(s.as_bytes());
+    } else {
+        write_escaped(out, s, false);
+    }
     out.push(b'"');
 }
 
@@ -38,15 +71,8 @@ fn write_escaped(out: &mut Vec<u8>, s: &str, text: bool) {
     let mut from = 0;
     let mut at = 0;
     while at < bytes.len() {
-        // A block at a time without a branch within it, which compiles to a few vector instructions.
-        while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
-            && block.iter().fold(true, |all, byte| all & !may_escape(*byte))
-        {
-            at += block.len();
-        }
-        // Half a block once more: most strings are short.
-        if let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>())
-            && block.iter().fold(true, |all, byte| all & !may_escape(*byte))
+        while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>())
+            && may_escape(u64::from_le_bytes(*block)) == 0
         {
             at += block.len();
         }
@@ -91,12 +117,13 @@ fn write_escaped(out: &mut Vec<u8>, s: &str, text: bool) {
 /// answer of a `MarshalJSON`.
 pub fn write_compact(out: &mut Vec<u8>, json: &str) {
     let bytes = json.as_bytes();
-    // Mostly there is nothing to do, since it was written by this or by Go: without a branch, so many bytes at once.
-    let stays = |byte: u8| (byte > b' ') & (byte | 2 != b'>') & (byte != b'&') & (byte != 0xE2);
-    let (blocks, rest) = bytes.as_chunks::<16>();
-    if blocks.iter().all(|block| block.iter().fold(true, |all, byte| all & stays(*byte)))
-        && rest.iter().all(|byte| stays(*byte))
-    {
+    // Mostly there is nothing to do, since it was written by this or by Go: many bytes at a time without a branch, which
+    // compiles to few vector instructions.
+    let changes = |any: bool, byte: &u8| {
+        any | (*byte <= b' ') | (*byte | 2 == b'>') | (*byte == b'&') | (*byte == 0xE2)
+    };
+    let (blocks, rest) = bytes.as_chunks::<64>();
+    if !blocks.iter().any(|block| block.iter().fold(false, changes)) && !rest.iter().fold(false, changes) {
         out.extend_from_slice(bytes);
         return;
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bumpalo::Bump;
 
-use crate::limits::JSON_DEPTH_MAX;
+use crate::{limits::JSON_DEPTH_MAX, schema::Head};
 
 /// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,15 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte that is not space, not consumed.
+    #[inline]
     pub(crate) fn peek(&mut self) -> Read<u8> {
+        match self.text.as_bytes().get(self.at) {
+            Some(&byte) if byte > b' ' => Ok(byte),
+            _ => self.peek_behind_space(),
+        }
+    }
+
+    fn peek_behind_space(&mut self) -> Read<u8> {
         let bytes = self.text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
@@ -92,31 +100,64 @@ impl<'a> Reader<'a> {
     }
 
     /// The next key with its colon, or `None` at the end, which is consumed. `first` right after the brace.
+    #[inline]
     pub(crate) fn key(&mut self, arena: &'a Bump, first: bool) -> Read<Option<&'a str>> {
+        if !self.is_at_key(first)? {
+            return Ok(None);
+        }
+        let key = self.string(arena)?;
+        self.colon()?;
+        Ok(Some(key))
+    }
+
+    /// The same with the key's head.
+    #[inline]
+    pub(crate) fn name(&mut self, arena: &'a Bump, first: bool) -> Read<Option<(&'a str, Head)>> {
+        if !self.is_at_key(first)? {
+            return Ok(None);
+        }
+        let block = self.text.as_bytes().get(self.at + 1..).and_then(|rest| rest.first_chunk::<8>());
+        let name = self.string(arena)?;
+        let head = match block {
+            // It stands in the text, unless it had escapes.
+            Some(block) if std::ptr::eq(block.as_ptr(), name.as_ptr()) => {
+                Head::of_block(u64::from_le_bytes(*block), name)
+            }
+            _ => Head::of(name),
+        };
+        self.colon()?;
+        Ok(Some((name, head)))
+    }
+
+    /// Whether an object has another key, which is next then; consumes the comma, or the end.
+    #[inline]
+    fn is_at_key(&mut self, first: bool) -> Read<bool> {
         match (self.peek()?, first) {
             (b'}', _) => {
                 self.at += 1;
                 self.depth -= 1;
-                return Ok(None);
+                Ok(false)
             }
             (b',', false) => {
                 self.at += 1;
-                if self.peek()? != b'"' {
-                    return Err(Malformed);
-                }
+                if self.peek()? == b'"' { Ok(true) } else { Err(Malformed) }
             }
-            (b'"', true) => {}
-            _ => return Err(Malformed),
+            (b'"', true) => Ok(true),
+            _ => Err(Malformed),
         }
-        let key = self.string(arena)?;
+    }
+
+    #[inline]
+    fn colon(&mut self) -> Read<()> {
         if self.peek()? != b':' {
             return Err(Malformed);
         }
         self.at += 1;
-        Ok(Some(key))
+        Ok(())
     }
 
     /// Whether a list has another item; consumes the comma, or the end.
+    #[inline]
     pub(crate) fn item(&mut self, first: bool) -> Read<bool> {
         match (self.peek()?, first) {
             (b']', _) => {
@@ -134,14 +175,35 @@ impl<'a> Reader<'a> {
     }
 
     /// A string; stands at its opening quote.
+    #[inline]
     pub(crate) fn string(&mut self, arena: &'a Bump) -> Read<&'a str> {
-        self.at += 1;
-        let start = self.at;
+        let start = self.at + 1;
         let bytes = self.text.as_bytes();
-        self.at = plain_end(bytes, start);
+        let mut from = start;
+        // Half of all are this short: names of fields for the most part.
+        if let Some(block) = bytes.get(start..).and_then(|rest| rest.first_chunk::<8>()) {
+            let marks = not_plain(u64::from_le_bytes(*block));
+            if marks == 0 {
+                from += block.len();
+            } else {
+                let end = start + marks.trailing_zeros() as usize / 8;
+                if bytes.get(end) == Some(&b'"') {
+                    self.at = end + 1;
+                    return self.text.get(start..end).ok_or(Malformed);
+                }
+            }
+        }
+        self.longer_string(arena, start, from)
+    }
+
+    /// A string whose content begins at `start` and is plain up to `from`.
+    #[inline(never)]
+    fn longer_string(&mut self, arena: &'a Bump, start: usize, from: usize) -> Read<&'a str> {
+        let bytes = self.text.as_bytes();
+        self.at = plain_end(bytes, from);
         match bytes.get(self.at) {
             Some(b'"') => {
-                let text = &self.text[start..self.at];
+                let text = self.text.get(start..self.at).ok_or(Malformed)?;
                 self.at += 1;
                 Ok(text)
             }
@@ -151,6 +213,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The rest of a string that has an escape at the present position.
+    #[inline(never)]
     fn unescape(&mut self, arena: &'a Bump, start: usize) -> Read<&'a str> {
         let mut out = bumpalo::collections::String::with_capacity_in(self.at - start + 32, arena);
         out.push_str(&self.text[start..self.at]);
@@ -300,26 +363,11 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_key(&mut self, first: bool) -> Read<bool> {
-        match (self.peek()?, first) {
-            (b'}', _) => {
-                self.at += 1;
-                self.depth -= 1;
-                return Ok(false);
-            }
-            (b',', false) => {
-                self.at += 1;
-                if self.peek()? != b'"' {
-                    return Err(Malformed);
-                }
-            }
-            (b'"', true) => {}
-            _ => return Err(Malformed),
+        if !self.is_at_key(first)? {
+            return Ok(false);
         }
         self.skip_string()?;
-        if self.peek()? != b':' {
-            return Err(Malformed);
-        }
-        self.at += 1;
+        self.colon()?;
         Ok(true)
     }
 
@@ -345,30 +393,32 @@ impl<'a> Reader<'a> {
 }
 
 /// Where the bytes end, from `at` on, that stand for themselves in a string.
-pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+#[inline]
+pub(crate) fn plain_end(bytes: &[u8], at: usize) -> usize {
     // Most strings are short, so eight bytes at a time, as one number.
-    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+    let (blocks, rest) = bytes.get(at..).unwrap_or_default().as_chunks::<8>();
+    for (block, number) in blocks.iter().zip(0..) {
         let marks = not_plain(u64::from_le_bytes(*block));
         if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
+            return at + 8 * number + marks.trailing_zeros() as usize / 8;
         }
-        at += block.len();
     }
-    while bytes.get(at).is_some_and(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\')) {
-        at += 1;
-    }
-    at
+    let plain = rest.iter().take_while(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\')).count();
+    at + 8 * blocks.len() + plain
 }
 
 /// The top bit of each byte that does not stand for itself in a string. Only the lowest mark is to be believed: it may
 /// be carried on to bytes above.
+#[inline]
 fn not_plain(block: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     const TOPS: u64 = ONES << 7;
-    // A byte below `least` borrows from its top bit, which bytes of more than ASCII have set from the start.
-    let below = |block: u64, least: u8| block.wrapping_sub(ONES * u64::from(least)) & !block & TOPS;
-    let is = |byte: u8| below(block ^ (ONES * u64::from(byte)), 1);
-    below(block, 0x20) | is(b'"') | is(b'\\')
+    // A byte borrows from its top bit where it is below what is taken away, and bytes of more than ASCII have that bit
+    // from the start, whatever they are compared with.
+    let control = block.wrapping_sub(ONES * 0x20);
+    let quote = (block ^ (ONES * b'"' as u64)).wrapping_sub(ONES);
+    let backslash = (block ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control | quote | backslash) & !block & TOPS
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

@@ -4,137 +4,155 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::zero;
 use crate::{
-    schema::{Field, Schema, Struct},
+    schema::{FIELDS_MAX, Field, Schema, Struct, bits},
     value::{Map, Value},
 };
 
 /// A field that was given.
 struct Slot<'a> {
-    slot: usize,
+    /// Its index in the struct.
+    index: usize,
     value: Option<Value<'a>>,
-    seen: bool,
 }
 
-/// A struct that is open.
-struct Open {
-    /// The number of its first field.
-    base: usize,
+/// Fields of all structs that are being decoded, those of the innermost last. Only fields that were given take room: of a
+/// pod's forty, few are.
+pub(crate) struct Slots<'a> {
+    slots: Vec<Slot<'a>>,
+}
+
+impl Default for Slots<'_> {
+    fn default() -> Self {
+        Slots { slots: Vec::with_capacity(SLOTS_FIRST) }
+    }
+}
+
+/// Fields that there is room for from the start: open at a time in a pod are hardly more.
+const SLOTS_FIRST: usize = 32;
+
+/// A struct that is being decoded. Nothing may be asked of it while there is one within it.
+pub(crate) struct Open {
     /// Where its fields begin among those that were given.
     start: usize,
-    /// Whether they came in field order so far.
+    /// Its fields that have a slot, a bit each.
+    given: u64,
+    /// Those that were taken for members of this very object.
+    seen: u64,
+    /// Whether the slots are in the order of the fields.
     in_order: bool,
 }
 
-/// Fields of all structs that are open, innermost last. Each struct has a number for each of its fields, but only those
-/// that were given take room: of a pod's forty, few are.
-#[derive(Default)]
-pub(crate) struct Slots<'a> {
-    slots: Vec<Slot<'a>>,
-    open: Vec<Open>,
-    /// The first number that no open struct has.
-    free: usize,
-}
-
 impl<'a> Slots<'a> {
-    /// Opens a struct, with what an earlier value of it left; answers its base.
-    pub(crate) fn open(&mut self, of: &Struct, previous: Option<Value<'a>>) -> usize {
-        let base = self.free;
-        self.free += of.fields.len();
-        self.open.push(Open { base, start: self.slots.len(), in_order: true });
+    /// Opens a struct, with what an earlier value of it left.
+    #[inline]
+    pub(crate) fn open(&mut self, of: &Struct, previous: Option<Value<'a>>) -> Open {
+        let mut open = Open { start: self.slots.len(), given: 0, seen: 0, in_order: true };
         if let Some(Value::Map(map)) = previous {
             for (name, value) in map.into_entries() {
                 if let Some((index, _)) = of.field(name) {
-                    self.set(base + index, Some(value));
+                    self.set(&mut open, index, Some(value));
                 }
             }
         }
-        base
+        open
     }
 
-    /// The place of a field of the innermost struct, which is the same for as long as the struct is open.
-    pub(crate) fn place(&mut self, slot: usize) -> usize {
-        let Some(open) = self.open.last_mut() else { unreachable!("fields are given to open structs") };
-        // The one that was given last is mostly asked for, or one behind it.
-        let last = self.slots[open.start..].last().map(|given| given.slot);
-        let at = match last {
-            Some(last) if last == slot => Some(self.slots.len() - 1),
-            Some(last) if !(open.in_order && last < slot) => {
-                let given = &self.slots[open.start..];
-                given.iter().position(|given| given.slot == slot).map(|at| open.start + at)
-            }
-            _ => None,
-        };
-        at.unwrap_or_else(|| {
-            open.in_order &= last.is_none_or(|last| last < slot);
-            self.slots.push(Slot { slot, value: None, seen: false });
-            self.slots.len() - 1
-        })
+    /// The value of a field, to change: none where it was not given.
+    pub(crate) fn get_mut(&mut self, open: &mut Open, index: usize) -> &mut Option<Value<'a>> {
+        if open.given >> index & 1 == 0 {
+            self.set(open, index, None);
+        }
+        // It is mostly the last one.
+        let slots = &mut self.slots[open.start..];
+        match slots.iter().rposition(|slot| slot.index == index) {
+            Some(at) => &mut slots[at].value,
+            None => unreachable!("its bit says that it has a slot"),
+        }
     }
 
-    fn slot(&mut self, slot: usize) -> &mut Slot<'a> {
-        let place = self.place(slot);
-        &mut self.slots[place]
+    /// Notes a member. Answers whether there was one of that name, and takes what that or an earlier value of the
+    /// struct left.
+    #[inline]
+    pub(crate) fn see(&mut self, open: &mut Open, index: usize) -> (bool, Option<Value<'a>>) {
+        let seen = open.seen >> index & 1 != 0;
+        open.seen |= 1 << index;
+        (seen, self.take(open, index))
     }
 
-    /// Notes that the field at a place was given; answers whether it was before, and with what.
-    pub(crate) fn see(&mut self, place: usize) -> (bool, Option<Value<'a>>) {
-        let slot = &mut self.slots[place];
-        (std::mem::replace(&mut slot.seen, true), slot.value.take())
+    /// Takes a field's value.
+    #[inline]
+    pub(crate) fn take(&mut self, open: &mut Open, index: usize) -> Option<Value<'a>> {
+        if open.given >> index & 1 != 0 { self.get_mut(open, index).take() } else { None }
     }
 
-    /// Gives the field at a place its value.
-    pub(crate) fn fill(&mut self, place: usize, value: Option<Value<'a>>) {
-        self.slots[place].value = value;
+    /// Gives a field its value.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, open: &mut Open, index: usize, value: Option<Value<'a>>) {
+        if open.given >> index & 1 != 0 {
+            self.replace(open, index, value);
+        } else {
+            open.in_order &= open.given >> index == 0;
+            open.given |= 1 << index;
+            self.slots.push(Slot { index, value });
+        }
     }
 
-    pub(crate) fn take(&mut self, slot: usize) -> Option<Value<'a>> {
-        self.slot(slot).value.take()
-    }
-
-    pub(crate) fn set(&mut self, slot: usize, value: Option<Value<'a>>) {
-        self.slot(slot).value = value;
-    }
-
-    pub(crate) fn get_mut(&mut self, slot: usize) -> &mut Option<Value<'a>> {
-        &mut self.slot(slot).value
+    #[cold]
+    fn replace(&mut self, open: &mut Open, index: usize, value: Option<Value<'a>>) {
+        *self.get_mut(open, index) = value;
     }
 
     /// Closes the innermost struct into a map in field order, as encoding the Go struct would write it.
-    pub(crate) fn close(&mut self, arena: &'a Bump, schema: &Schema, of: &Struct, base: usize) -> Map<'a> {
-        let Some(Open { base: opened, start, in_order }) = self.open.pop() else {
-            unreachable!("a struct is closed that was opened")
-        };
-        debug_assert_eq!(opened, base, "the innermost struct is closed first");
-        self.free = base;
-        let given = &mut self.slots[start..];
-        if !in_order {
-            given.sort_unstable_by_key(|slot| slot.slot);
-        }
-        let mut entries = ArenaVec::with_capacity_in(given.len() + of.always.len().min(2) + 2, arena);
-        let unset = |index: usize| {
-            let field = &of.fields[index];
-            zero::unset(arena, schema, field).map(|value| (field.name, value))
-        };
-        let mut always = of.always.iter().map(|index| usize::from(*index)).peekable();
-        for slot in self.slots.drain(start..) {
-            let index = slot.slot - base;
-            while let Some(before) = always.next_if(|next| *next < index) {
-                entries.extend(unset(before));
+    pub(crate) fn close(&mut self, arena: &'a Bump, schema: &Schema, of: &Struct, open: Open) -> Map<'a> {
+        let Open { start, given, in_order, .. } = open;
+        let missing = of.always & !given;
+        // With room for a few defaults.
+        let room = self.slots.len() - start + missing.count_ones() as usize + 2;
+        let mut entries = ArenaVec::with_capacity_in(room, arena);
+        if in_order && missing == 0 {
+            for Slot { index, value } in self.slots.drain(start..) {
+                close(arena, schema, of, index, value, &mut entries);
             }
-            always.next_if_eq(&index);
-            let field = &of.fields[index];
-            match slot.value {
-                Some(value) => {
-                    if !zero::left_out(schema, field, &value) || means_something_empty(of, field, &value) {
-                        entries.push((field.name, value));
-                    }
-                }
-                None => entries.extend(unset(index)),
+        } else {
+            let slots = &mut self.slots[start..];
+            let mut places = [0u8; FIELDS_MAX];
+            for (slot, place) in slots.iter().zip(0..) {
+                places[slot.index % FIELDS_MAX] = place;
             }
+            for index in bits(given | missing) {
+                let is_given = given >> index & 1 != 0;
+                let slot = is_given.then(|| &mut slots[usize::from(places[index % FIELDS_MAX])]);
+                let value = slot.and_then(|slot| slot.value.take());
+                close(arena, schema, of, index, value, &mut entries);
+            }
+            self.slots.truncate(start);
         }
-        entries.extend(always.filter_map(unset));
         Map::from_entries(entries)
     }
+}
+
+/// Closes a field.
+#[inline(always)]
+fn close<'a>(
+    arena: &'a Bump,
+    schema: &Schema,
+    of: &Struct,
+    index: usize,
+    value: Option<Value<'a>>,
+    entries: &mut ArenaVec<'a, (&'a str, Value<'a>)>,
+) {
+    let field = &of.fields[index];
+    match value {
+        Some(value) if is_left_out(schema, of, field, &value) => {}
+        Some(value) => entries.push((field.name, value)),
+        None => entries.extend(zero::unset(arena, schema, field).map(|value| (field.name, value))),
+    }
+}
+
+/// Whether a value that was given is not shown.
+#[inline]
+fn is_left_out(schema: &Schema, of: &Struct, field: &Field, value: &Value<'_>) -> bool {
+    zero::left_out(schema, field, value) && !means_something_empty(of, field, value)
 }
 
 /// Lists that say something by being empty, so that who looks at an object must see them. What is written leaves them

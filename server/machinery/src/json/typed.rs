@@ -16,7 +16,7 @@ use crate::{
     int_or_string,
     limits::TREE_DEPTH_MAX,
     quantity,
-    schema::{Composite, Element, Schema, Struct, StructId, Type, same_text},
+    schema::{Composite, Element, Schema, StructId, Type},
     strict::{Collector, Mode, StrictKind},
     time,
     value::Value,
@@ -114,54 +114,8 @@ struct Typed<'a, 's> {
     trusted: bool,
 }
 
-/// Where the next name is looked for first: senders write fields in the order of Go's structs, or sorted.
-#[derive(Default)]
-struct Hint {
-    /// The field behind the last one.
-    declared: usize,
-    /// The same in name order.
-    sorted: usize,
-}
-
-/// Fields that may be left out between two without the name being searched for.
-const LEFT_OUT_MAX: usize = 8;
-
-/// The field of a name.
-fn find_field(of: &Struct, name: &str, hint: &mut Hint) -> Option<usize> {
-    let index = match of.by_name.get(hint.sorted) {
-        Some(&index) if same_text(of.names[index as usize], name) => {
-            hint.sorted += 1;
-            index as usize
-        }
-        _ => {
-            let rest = of.names.get(hint.declared..).unwrap_or_default();
-            match rest.iter().take(LEFT_OUT_MAX).position(|next| same_text(next, name)) {
-                Some(ahead) => hint.declared + ahead,
-                None => {
-                    let at = of.by_name.binary_search_by(|&i| of.names[i as usize].cmp(name)).ok()?;
-                    hint.sorted = at + 1;
-                    of.by_name[at] as usize
-                }
-            }
-        }
-    };
-    hint.declared = index + 1;
-    Some(index)
-}
-
-/// The field of a name in a stored object, whose members stand in field order.
-fn find_next(of: &Struct, name: &str, hint: &mut Hint) -> Option<usize> {
-    let rest = of.names.get(hint.declared..).unwrap_or_default();
-    match rest.iter().position(|next| same_text(next, name)) {
-        Some(ahead) => {
-            let index = hint.declared + ahead;
-            hint.declared = index + 1;
-            Some(index)
-        }
-        // Written before its field moved.
-        None => of.field(name).map(|(index, _)| index),
-    }
-}
+/// Items that a list has room for from the start: most have no more, and what has to grow is copied.
+const ITEMS_FIRST: usize = 4;
 
 impl<'a, 's> Typed<'a, 's> {
     fn new(arena: &'a Bump, schema: &'s Schema, reader: Reader<'a>, mode: Mode, trusted: bool) -> Self {
@@ -271,13 +225,11 @@ impl<'a, 's> Typed<'a, 's> {
     ) -> Result<Value<'a>, Stop> {
         let schema = self.schema;
         let of = schema.get(id);
-        let base = self.slots.open(of, previous);
-        let mut hint = Hint::default();
+        let mut open = self.slots.open(of, previous);
         let mut first = true;
-        while let Some(name) = self.base.reader.key(self.base.arena, first)? {
+        while let Some((name, head)) = self.base.reader.name(self.base.arena, first)? {
             first = false;
-            let find = if self.trusted { find_next } else { find_field };
-            let Some(index) = find(of, name, &mut hint) else {
+            let Some(index) = of.index_of_head(name, head) else {
                 if let Some(strict) = &mut self.base.strict {
                     strict.add(StrictKind::Unknown, path.field(name));
                 }
@@ -285,16 +237,20 @@ impl<'a, 's> Typed<'a, 's> {
                 continue;
             };
             let field = &of.fields[index];
-            let place = self.slots.place(base + index);
-            let (given_before, previous) = self.slots.see(place);
+            let (given_before, previous) = self.slots.see(&mut open, index);
             if given_before && let Some(strict) = &mut self.base.strict {
                 strict.add(StrictKind::Duplicate, path.field(name));
             }
-            let here = path.then(Step::Field(field, of.name));
-            let value = self.value(field.ty, field.pointer, previous, &here)?;
-            self.slots.fill(place, value);
+            let value = if field.ty == Type::String && self.base.reader.peek()? == b'"' {
+                // The most by far.
+                Some(Value::String(self.base.reader.string(self.base.arena)?))
+            } else {
+                let here = path.then(Step::Field(field, of.name));
+                self.value(field.ty, field.pointer, previous, &here)?
+            };
+            self.slots.set(&mut open, index, value);
         }
-        Ok(Value::Map(self.slots.close(self.base.arena, schema, of, base)))
+        Ok(Value::Map(self.slots.close(self.base.arena, schema, of, open)))
     }
 
     fn element(
@@ -324,6 +280,9 @@ impl<'a, 's> Typed<'a, 's> {
         };
         let mut items = ArenaVec::new_in(self.base.arena);
         while self.base.reader.item(items.is_empty())? {
+            if items.is_empty() {
+                items.reserve(ITEMS_FIRST);
+            }
             let before = previous.as_mut().and_then(Iterator::next);
             let item = self.element(element, before, &path.then(Step::Index(items.len())))?;
             items.push(item);

@@ -179,6 +179,9 @@ pub(crate) struct Entries<'a> {
     seen: Option<HashSet<&'a str>>,
 }
 
+/// Entries that a map has room for from the start: most have no more, and what has to grow is copied.
+const ENTRIES_FIRST: usize = 4;
+
 /// Up to here a key is looked for by walking the entries.
 const SCAN_MAX: usize = 16;
 
@@ -222,6 +225,9 @@ impl<'a> Entries<'a> {
         if let Some(seen) = &mut self.seen {
             seen.insert(key);
         }
+        if self.entries.is_empty() {
+            self.entries.reserve(ENTRIES_FIRST);
+        }
         self.entries.push((key, value));
     }
 
@@ -257,7 +263,7 @@ pub fn encode_untyped(value: &Value<'_>, out: &mut Vec<u8>) {
             }
             out.push(b']');
         }
-        Value::Map(map) => write_map(map, out, &mut |value, out| encode_untyped(value, out)),
+        Value::Map(map) => write_map(map, out, encode_untyped),
     }
 }
 
@@ -294,7 +300,7 @@ pub fn encode_in_order(value: &Value<'_>, out: &mut Vec<u8>) {
 pub(crate) fn write_map<'v, 'a>(
     map: &'v Map<'a>,
     out: &mut Vec<u8>,
-    write: &mut dyn FnMut(&'v Value<'a>, &mut Vec<u8>),
+    mut write: impl FnMut(&'v Value<'a>, &mut Vec<u8>),
 ) {
     out.push(b'{');
     let mut first = true;

@@ -8,7 +8,13 @@ use super::{
     wire::{BYTES, FIXED64, VARINT, Wire},
 };
 use crate::{
-    json::{base64, is_json, reader::replace_invalid, slots::Slots, untyped::Entries, zero},
+    json::{
+        base64, is_json,
+        reader::replace_invalid,
+        slots::{Open, Slots},
+        untyped::Entries,
+        zero,
+    },
     limits::TREE_DEPTH_MAX,
     quantity,
     schema::{Composite, Element, Field, Schema, Struct, StructId, Type},
@@ -73,26 +79,26 @@ impl<'a, 's> Decoder<'a, 's> {
         }
         let schema = self.schema;
         let of = schema.get(id);
-        let base = self.slots.open(of, previous);
-        self.level(of, base, &[], bytes)?;
+        let mut open = self.slots.open(of, previous);
+        self.level(of, &mut open, &[], bytes)?;
         self.depth -= 1;
-        Ok(Value::Map(self.slots.close(self.arena, schema, of, base)))
+        Ok(Value::Map(self.slots.close(self.arena, schema, of, open)))
     }
 
     /// The fields of one message; `path` are the embedded messages it stands in.
-    fn level(&mut self, of: &Struct, base: usize, path: &[u32], bytes: &'a [u8]) -> Decode<()> {
+    fn level(&mut self, of: &Struct, open: &mut Open, path: &[u32], bytes: &'a [u8]) -> Decode<()> {
         let mut wire = Wire::new(bytes);
         while !wire.is_empty() {
             let (number, ty) = wire.tag(of.name)?;
             if let Some((index, field)) = of.field_by_proto(path, number) {
-                self.field(field, base + index, ty, &mut wire)?;
+                self.field(field, open, index, ty, &mut wire)?;
                 continue;
             }
             let mut inner = path.to_vec();
             inner.push(number);
             if ty == BYTES && of.fields.iter().any(|field| field.proto_path.starts_with(&inner)) {
                 let bytes = wire.bytes()?;
-                self.level(of, base, &inner, bytes)?;
+                self.level(of, open, &inner, bytes)?;
             } else {
                 wire.skip(ty)?;
             }
@@ -100,7 +106,14 @@ impl<'a, 's> Decoder<'a, 's> {
         Ok(())
     }
 
-    fn field(&mut self, field: &Field, slot: usize, ty: u32, wire: &mut Wire<'a>) -> Decode<()> {
+    fn field(
+        &mut self,
+        field: &Field,
+        open: &mut Open,
+        index: usize,
+        ty: u32,
+        wire: &mut Wire<'a>,
+    ) -> Decode<()> {
         let schema = self.schema;
         let wrong =
             || ProtobufError(format!("proto: wrong wireType = {ty} for field {}", go_name(field, schema)));
@@ -108,9 +121,9 @@ impl<'a, 's> Decoder<'a, 's> {
             if ty != expected(field.ty) {
                 return Err(wrong());
             }
-            let previous = self.slots.take(slot);
+            let previous = self.slots.take(open, index);
             let value = self.value(field.ty, wire, previous)?;
-            self.slots.set(slot, value);
+            self.slots.set(open, index, value);
             return Ok(());
         };
         match schema.composite(id) {
@@ -118,9 +131,9 @@ impl<'a, 's> Decoder<'a, 's> {
                 if ty != BYTES {
                     return Err(wrong());
                 }
-                let previous = self.slots.take(slot);
+                let previous = self.slots.take(open, index);
                 let list = self.wrapped(element, wire.bytes()?, previous)?;
-                self.slots.set(slot, Some(list));
+                self.slots.set(open, index, Some(list));
             }
             Composite::List(element) => {
                 let scalar = expected(element.ty) != BYTES;
@@ -129,11 +142,11 @@ impl<'a, 's> Decoder<'a, 's> {
                     let mut packed = Wire::new(wire.bytes()?);
                     while !packed.is_empty() {
                         let item = self.element(element, &mut packed)?;
-                        self.push(slot, item);
+                        self.push(open, index, item);
                     }
                 } else if ty == expected(element.ty) {
                     let item = self.element(element, wire)?;
-                    self.push(slot, item);
+                    self.push(open, index, item);
                 } else {
                     return Err(wrong());
                 }
@@ -143,14 +156,14 @@ impl<'a, 's> Decoder<'a, 's> {
                     return Err(wrong());
                 }
                 let (key, value) = self.entry(element, wire.bytes()?)?;
-                self.insert(slot, key, value);
+                self.insert(open, index, key, value);
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, slot: usize, item: Value<'a>) {
-        match self.slots.get_mut(slot) {
+    fn push(&mut self, open: &mut Open, index: usize, item: Value<'a>) {
+        match self.slots.get_mut(open, index) {
             Some(Value::List(list)) => list.push(item),
             other => {
                 let mut list = ArenaVec::new_in(self.arena);
@@ -160,9 +173,9 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    fn insert(&mut self, slot: usize, key: &'a str, value: Value<'a>) {
+    fn insert(&mut self, open: &mut Open, index: usize, key: &'a str, value: Value<'a>) {
         let arena = self.arena;
-        let place = self.slots.get_mut(slot);
+        let place = self.slots.get_mut(open, index);
         let mut entries = match place.take() {
             Some(Value::Map(map)) => Entries::of(map),
             _ => Entries::new(arena),

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use super::lookup::wire_order;
 use super::{
-    Column, Composite, CompositeId, Element, Field, Group, Kind, ListType, Resource, Schema, Struct,
-    StructId, Subresource, Type,
+    Column, Composite, CompositeId, Element, FIELDS_MAX, Field, Group, Kind, ListType, NameIndex, Resource,
+    Schema, Spelling, Struct, StructId, Subresource, Type, spelling,
 };
 use crate::json::zero::left_out_unset;
 
@@ -133,8 +133,9 @@ impl Reader {
         let first = cells.next();
         if let Some(name) = first.strip_prefix('.') {
             let field = self.field(name, cells)?;
-            self.schema.structs.last_mut()?.fields.push(field);
-            return Some(());
+            let fields = &mut self.schema.structs.last_mut()?.fields;
+            fields.push(field);
+            return (fields.len() <= FIELDS_MAX).then_some(());
         }
         match first {
             "S" => {
@@ -149,7 +150,9 @@ impl Reader {
                     granular: flags == "g",
                     unions,
                     names: Vec::new(),
-                    always: Vec::new(),
+                    spelled: "",
+                    index: NameIndex::default(),
+                    always: 0,
                     by_name: Vec::new(),
                     rank: Vec::new(),
                     by_proto: Vec::new(),
@@ -203,8 +206,8 @@ impl Reader {
             patch_merge_key: "",
             format: "",
             go_type: "",
-            member: "",
-            step: "",
+            member: Spelling::NONE,
+            step: Spelling::NONE,
         };
         while !cells.rest.is_empty() {
             let (key, value) = cells.next().split_once('=')?;
@@ -328,26 +331,12 @@ impl Reader {
         Some(())
     }
 
-    /// Makes the texts of all fields, which live as long as the process, as the Schema does.
-    fn spell(&mut self) {
-        let fields = || self.schema.structs.iter().flat_map(|s| &s.fields);
-        let mut text = String::with_capacity(fields().map(|field| 2 * field.name.len() + 11).sum());
-        for field in fields() {
-            text.extend([",\"", field.name, "\":", ",\"f:", field.name, "\":{"]);
-        }
-        let mut rest: &'static str = text.leak();
-        for field in self.schema.structs.iter_mut().flat_map(|s| &mut s.fields) {
-            (field.member, rest) = rest.split_at(field.name.len() + 4);
-            (field.step, rest) = rest.split_at(field.name.len() + 7);
-        }
-    }
-
     fn finish(mut self) -> Schema {
-        self.spell();
+        spelling::spell(&mut self.schema.structs);
         for s in &mut self.schema.structs {
             let fields = &s.fields;
-            s.names = fields.iter().map(|field| field.name).collect();
-            s.always = (0..fields.len() as u16).filter(|&i| !left_out_unset(&fields[i as usize])).collect();
+            let always = fields.iter().map(|field| !left_out_unset(field));
+            s.always = always.zip(0..).fold(0, |set, (is_always, index)| set | u64::from(is_always) << index);
             s.by_name = (0..fields.len() as u16).collect();
             s.by_name.sort_unstable_by_key(|&i| fields[i as usize].name);
             s.rank = vec![0; fields.len()];
