@@ -1,6 +1,6 @@
 //! Answers that say what went wrong, in the form the client asked for.
 
-use ringbolt_machinery::status::Status;
+use ringbolt_machinery::status::{Details, Reason, Status};
 use ringbolt_protocol::{
     head::Head,
     media_type::{self, Format},
@@ -32,6 +32,30 @@ pub fn error(head: &Head<'_>, status: &Status) -> Response {
         Format::Protobuf => status.encode_protobuf(&mut body),
     }
     with_retry_after(Response::new(status.code, wanted.format.content_type(), body), status)
+}
+
+/// Refuses a client that wants neither the one type a document has nor everything: as go-restful reads `Accept`, by whole
+/// names and whatever their weights.
+///
+/// # Errors
+/// It does not want it.
+pub fn check_accept(head: &Head<'_>, media_type: &str) -> Result<(), Status> {
+    let accept = head.header("accept").and_then(|a| std::str::from_utf8(a).ok()).unwrap_or("");
+    if accepts(accept, media_type) {
+        return Ok(());
+    }
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {media_type}");
+    let mut status = Status::failure(406, Reason::NotAcceptable, message);
+    status.details = Some(Box::new(Details::default()));
+    Err(status)
+}
+
+fn accepts(accept: &str, media_type: &str) -> bool {
+    let wanted = |clause: &str| {
+        let name = clause.split(';').next().unwrap_or("").trim();
+        name == media_type || name == "*/*"
+    };
+    accept.is_empty() || accept.split(',').any(wanted)
 }
 
 /// A failed request, in JSON whatever was asked for.
@@ -132,6 +156,20 @@ pub(crate) fn indent(json: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accept_by_name() {
+        let check = |accept: &str, media_type: &str, expect: bool| {
+            assert_eq!(accepts(accept, media_type), expect, "{accept}");
+        };
+        check("", JSON, true);
+        check("*/*", JSON, true);
+        check("application/yaml, application/json;q=0.1", JSON, true);
+        check("application/yaml", JSON, false);
+        check("application/*", JSON, false);
+        check("application/json", "application/jwk-set+json", false);
+        check("application/jwk-set+json", "application/jwk-set+json", true);
+    }
 
     #[test]
     fn indents() {

@@ -1,7 +1,7 @@
 //! `/version`: which release of Kubernetes the server stands for.
 
 use bytes::Bytes;
-use ringbolt_machinery::status::{Details, Reason, Status};
+use ringbolt_machinery::status::Status;
 use ringbolt_protocol::head::Head;
 
 use crate::{
@@ -74,20 +74,10 @@ fn serve(head: &Head<'_>, document: &Bytes) -> Outcome {
     if head.method != "GET" {
         return refused(&Status::method_not_allowed());
     }
-    let accept = head.header("accept").and_then(|a| std::str::from_utf8(a).ok()).unwrap_or("");
-    if !accepts_json(accept) {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
-        let mut status = Status::failure(406, Reason::NotAcceptable, message);
-        status.details = Some(Box::new(Details::default()));
+    if let Err(status) = response_writers::check_accept(head, JSON) {
         return refused(&status);
     }
     Outcome::Ready(Response::new(200, JSON, document.clone()))
-}
-
-/// Whether bare JSON or everything is among the types asked for.
-fn accepts_json(accept: &str) -> bool {
-    let bare = |clause: &str| matches!(clause.split(';').next().unwrap_or("").trim(), JSON | "*/*");
-    accept.is_empty() || accept.split(',').any(bare)
 }
 
 #[cfg(test)]
@@ -104,15 +94,5 @@ mod tests {
         assert!(document.contains("\n  \"gitVersion\": \"v1.37.2+ringbolt."));
         assert!(document.ends_with("\"\n}"));
         assert_eq!(document.matches("\": \"").count(), 13);
-    }
-
-    #[test]
-    fn accepts() {
-        let check = |accept: &str, expect: bool| assert_eq!(accepts_json(accept), expect, "{accept}");
-        check("", true);
-        check("*/*", true);
-        check("application/yaml, application/json;q=0.1", true);
-        check("application/yaml", false);
-        check("application/*", false);
     }
 }

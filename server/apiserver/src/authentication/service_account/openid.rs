@@ -66,11 +66,12 @@ impl Metadata {
         for (path, content_type, document) in documents {
             let document = Bytes::from(document);
             routes.path(path, move |request| {
-                if request.head.method != "GET" {
-                    return Outcome::Ready(response_writers::error(
-                        request.head,
-                        &Status::method_not_allowed(),
-                    ));
+                let may = match request.head.method {
+                    "GET" => response_writers::check_accept(request.head, content_type),
+                    _ => Err(Status::method_not_allowed()),
+                };
+                if let Err(status) = may {
+                    return Outcome::Ready(response_writers::error(request.head, &status));
                 }
                 let mut response = Response::new(200, content_type, document.clone());
                 response.headers.push(("cache-control", CACHE_CONTROL.to_owned()));
