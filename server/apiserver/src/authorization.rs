@@ -7,6 +7,7 @@ mod rules;
 
 use std::{fmt::Write as _, sync::Arc};
 
+use arc_swap::ArcSwap;
 use ringbolt_machinery::{field::quote, status::Status};
 use ringbolt_protocol::request_info::RequestInfo;
 use ringbolt_storage::storage::Storage;
@@ -52,6 +53,16 @@ impl Mode {
             _ => Err(format!("authorization-mode {} is not a valid mode", quote(name))),
         }
     }
+
+    /// As flags and files name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::AlwaysAllow => "AlwaysAllow",
+            Mode::AlwaysDeny => "AlwaysDeny",
+            Mode::Rbac => "RBAC",
+            Mode::Node => "Node",
+        }
+    }
 }
 
 /// What an authorizer, or all of them, come to.
@@ -86,14 +97,20 @@ pub trait Authorizer: Send + Sync {
     }
 }
 
-/// All authorizers of a server, in order; the first that allows wins.
+/// All authorizers of a server, in order; the first that allows wins. Clones are the same authorizers, also after they
+/// were replaced.
 #[derive(Clone)]
-pub struct Authorizers(Vec<Arc<dyn Authorizer>>);
+pub struct Authorizers(Arc<ArcSwap<Vec<Arc<dyn Authorizer>>>>);
 
 impl Authorizers {
     /// The union of `authorizers`.
     pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
-        Authorizers(authorizers)
+        Authorizers(Arc::new(ArcSwap::from_pointee(authorizers)))
+    }
+
+    /// Others from now on: what is being decided is decided by those that were there when it began.
+    pub fn replace(&self, authorizers: Vec<Arc<dyn Authorizer>>) {
+        self.0.store(Arc::new(authorizers));
     }
 
     /// The union of modes over a store that has no roles, and no nodes: roles give nothing.
@@ -106,7 +123,7 @@ impl Authorizers {
                 Mode::Node => None,
             }
         };
-        Authorizers(modes.iter().filter_map(authorizer).collect())
+        Authorizers::new(modes.iter().filter_map(authorizer).collect())
     }
 
     /// Decides. Allocates only to refuse.
@@ -121,7 +138,7 @@ impl Authorizers {
             return Decision::Allow;
         }
         let mut reasons = String::new();
-        for authorizer in &self.0 {
+        for authorizer in &**self.0.load() {
             match authorizer.authorize(user, verb, info) {
                 Decision::Allow => return Decision::Allow,
                 Decision::NoOpinion(reason) if reason.is_empty() => {}
@@ -140,18 +157,18 @@ impl Authorizers {
             return String::new();
         }
         let allows = |a: &&Arc<dyn Authorizer>| a.authorize(user, verb, info) == Decision::Allow;
-        self.0.iter().find(allows).map(|a| a.explain(user, verb, info)).unwrap_or_default()
+        self.0.load().iter().find(allows).map(|a| a.explain(user, verb, info)).unwrap_or_default()
     }
 
     /// The roles bound to a user in a namespace, as far as an authorizer has an index of them.
     pub fn held(&self, user: &UserInfo, namespace: &str, storage: &dyn Storage) -> Option<Held> {
-        self.0.iter().find_map(|authorizer| authorizer.held(user, namespace, storage))
+        self.0.load().iter().find_map(|authorizer| authorizer.held(user, namespace, storage))
     }
 
     /// What a user may do in a namespace, authorizer by authorizer.
     pub fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
         let mut rules = Rules::default();
-        for authorizer in &self.0 {
+        for authorizer in &**self.0.load() {
             authorizer.rules_for(user, namespace, &mut rules);
         }
         rules
@@ -226,6 +243,14 @@ mod tests {
         check(&[Mode::AlwaysDeny], &[], "/healthz", Err("alwaysdeny: Everything is forbidden."));
         check(&[Mode::AlwaysDeny, Mode::AlwaysAllow], &[], "/healthz", Ok(()));
         check(&[Mode::AlwaysDeny], &["system:masters"], "/healthz", Ok(()));
+    }
+
+    #[test]
+    fn who_holds_them_sees_others_that_come() {
+        let union = Authorizers::of_modes(&[Mode::AlwaysDeny]);
+        let elsewhere = union.clone();
+        union.replace(vec![Arc::new(AlwaysAllow)]);
+        assert_eq!(elsewhere.authorize(&user("u", &[]), &info("GET", "/x")), Decision::Allow);
     }
 
     #[test]

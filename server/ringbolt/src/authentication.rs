@@ -19,6 +19,7 @@ use ringbolt_apiserver::{
 
 use crate::{
     authentication_config::AuthenticationConfiguration,
+    config_reloads::{self, ConfigReloads},
     flags::Flags,
     settings::Settings,
     trust::{Notice, Trust},
@@ -120,6 +121,8 @@ pub struct Authentication {
     pub trust: Arc<Trust>,
     /// The files it was read from.
     pub files: WatchedFiles,
+    /// How often `--authentication-config` was read anew.
+    pub config_reloads: Option<Arc<ConfigReloads>>,
 }
 
 impl Authentication {
@@ -146,7 +149,8 @@ impl Authentication {
                         set authenticating proxy headers for arbitrary users"
                 .to_owned());
         }
-        let mut authenticators = Authenticators::new(None, None, anonymous(flags, &mut files)?);
+        let (anonymous, config_reloads) = anonymous(flags, &mut files)?;
+        let mut authenticators = Authenticators::new(None, None, anonymous);
         authenticators.tokens = flags.tokens.as_ref().map(|path| tokens(path, &mut files)).transpose()?;
         authenticators.client_certificates = Some(client_ca.clone());
         authenticators.request_header =
@@ -156,6 +160,7 @@ impl Authentication {
             authenticators,
             trust: Arc::new(Trust { client_ca, proxies, files: ca_files, changed }),
             files,
+            config_reloads,
         })
     }
 }
@@ -205,9 +210,12 @@ fn tokens(path: &Path, files: &mut WatchedFiles) -> Result<Arc<Current<TokenFile
 }
 
 /// Who may come without credentials. A changed file is checked and changes nothing of that, as in kube-apiserver.
-fn anonymous(flags: &AuthenticationSettings, files: &mut WatchedFiles) -> Result<Anonymous, String> {
+fn anonymous(
+    flags: &AuthenticationSettings,
+    files: &mut WatchedFiles,
+) -> Result<(Anonymous, Option<Arc<ConfigReloads>>), String> {
     let by_flag = Anonymous::new(flags.anonymous);
-    let Some(path) = &flags.config else { return Ok(by_flag) };
+    let Some(path) = &flags.config else { return Ok((by_flag, None)) };
     let (first, text) = AuthenticationConfiguration::open(path)?;
     let anonymous = match &first.anonymous {
         Some(_) if flags.anonymous_given => {
@@ -218,13 +226,19 @@ fn anonymous(flags: &AuthenticationSettings, files: &mut WatchedFiles) -> Result
         Some(anonymous) => anonymous.admitted(),
         None => by_flag,
     };
-    files.add("authentication-config", vec![path.clone()], &[text], move |contents| {
-        let new = AuthenticationConfiguration::parse(contents.first().map_or(&[], Vec::as_slice))?;
+    let reloads = ConfigReloads::new(&config_reloads::AUTHENTICATION, &text);
+    let counts = reloads.clone();
+    let check = move |text: &[u8]| {
+        let new = AuthenticationConfiguration::parse(text)?;
         new.check()?;
         if new.anonymous != first.anonymous {
             return Err("anonymous: Forbidden: changed from initial configuration file".to_owned());
         }
         Ok(())
+    };
+    files.add("authentication-config", vec![path.clone()], &[text], move |contents| {
+        let text = contents.first().map_or(&[][..], Vec::as_slice);
+        counts.note(text, check(text))
     });
-    Ok(anonymous)
+    Ok((anonymous, Some(reloads)))
 }

@@ -25,15 +25,16 @@ pub(crate) const AUTHORIZATION: Kind = Kind {
     )],
 };
 
-/// The modes that a file names, in their order.
-pub fn modes(path: &Path) -> Result<Vec<Mode>, String> {
+/// The modes that a file names, in their order, and its text.
+pub fn open(path: &Path) -> Result<(Vec<Mode>, Vec<u8>), String> {
     let text = fs::read(path).map_err(|e| {
         format!("failed to load AuthorizationConfiguration from file: open {}: {e}", path.display())
     })?;
-    parse(&text)
+    Ok((parse(&text)?, text))
 }
 
-fn parse(text: &[u8]) -> Result<Vec<Mode>, String> {
+/// The modes that a text names, in their order.
+pub fn parse(text: &[u8]) -> Result<Vec<Mode>, String> {
     let arena = Bump::new();
     // Without any text there are no authorizers, which is said below.
     let file = match text {
@@ -91,13 +92,22 @@ fn parse(text: &[u8]) -> Result<Vec<Mode>, String> {
             )),
             _ => {}
         }
-        modes.push(kind);
+        modes.push((kind, name));
     }
-    let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let mut said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    if said.is_empty() {
+        let named =
+            modes.iter().filter(|(kind, name)| *kind != "Webhook" && kind.to_ascii_lowercase() != *name);
+        let wrong = |(kind, name): &(&str, &str)| {
+            let expected = kind.to_ascii_lowercase();
+            format!("expected name {expected} for authorizer {kind} instead of {name}")
+        };
+        said.extend(named.map(wrong));
+    }
     match &said[..] {
         [] => modes
             .into_iter()
-            .map(|kind| {
+            .map(|(kind, _)| {
                 Mode::parse(kind).map_err(|_| {
                     format!(
                         "--authorization-config: authorizers of type {} are not built into Ringbolt yet",
@@ -128,7 +138,7 @@ mod tests {
             );
         };
         check("[{type: Node, name: node}, {type: RBAC, name: rbac}]", Ok(&[Mode::Node, Mode::Rbac]));
-        check("[{type: AlwaysAllow, name: all, webhook: null}]", Ok(&[Mode::AlwaysAllow]));
+        check("[{type: AlwaysAllow, name: alwaysallow, webhook: null}]", Ok(&[Mode::AlwaysAllow]));
         let none = "authorizers: Required value: at least one authorization mode must be defined";
         check("[]", Err(none));
         assert_eq!(parse(b""), Err(none.to_owned()));

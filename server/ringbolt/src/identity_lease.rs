@@ -56,7 +56,7 @@ pub fn install(
     address: SocketAddr,
     leases: ResourceId,
 ) -> Result<(), DuplicateHook> {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let host = host();
     let name = identity(&host);
     // A name for this run of the server.
     let run = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
@@ -85,8 +85,13 @@ pub fn install(
     )
 }
 
+/// The name of the machine.
+pub fn host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
 /// `apiserver-` and a hash of what tells this server from others: the host and what serves there.
-fn identity(host: &str) -> String {
+pub fn identity(host: &str) -> String {
     let mut hash = Sha256::new();
     for part in [host, IDENTITY] {
         hash.update((part.len() as u16).to_be_bytes());

@@ -9,6 +9,7 @@ mod authorization;
 mod authorization_config;
 mod bootstrap;
 mod config_file;
+mod config_reloads;
 mod control_plane;
 mod disk;
 mod flags;

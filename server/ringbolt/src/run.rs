@@ -18,10 +18,12 @@ use signal_hook::{
 
 use crate::{
     authentication::Authentication,
-    authorization::{Authorization, authorization},
+    authorization::{self, Authorization, authorization},
+    config_reloads::{self, ConfigReloads},
     control_plane,
     disk::JournalDisk,
     flags::Flags,
+    identity_lease,
     inspect::StoredInspect,
     kubeconfig, layout, lifecycle, pages,
     pki::{self, Pair, Pki},
@@ -51,11 +53,21 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         (keys.join(), opened)
     });
     let (keys, authentication, keyring) = keys.map_err(|_| "making keys panicked".to_owned())??;
-    let Authentication { mut authenticators, trust, files } = authentication;
+    let Authentication { mut authenticators, trust, mut files, config_reloads } = authentication;
     let Opened { schema, registry, store } = opened?;
     pages::by_size_of(&store);
     authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
-    let Authorization { authorizers, mut followers } = authorization(&settings.modes, &registry)?;
+    let Authorization { authorizers, built, mut followers } = authorization(&settings.modes, &registry)?;
+    let mut reloads: Vec<_> = config_reloads.into_iter().collect();
+    if let Some((path, text)) = &settings.authorization_config {
+        let counts = ConfigReloads::new(&config_reloads::AUTHORIZATION, text);
+        reloads.push(counts.clone());
+        let (modes, authorizers) = (settings.modes.clone(), authorizers.clone());
+        files.add("authorization-config", vec![path.clone()], &[text], move |contents| {
+            let text = contents.first().map_or(&[][..], Vec::as_slice);
+            counts.note(text, authorization::reload(text, &modes, &built, &authorizers))
+        });
+    }
     followers.extend(
         registry
             .find("", "v1", "configmaps")
@@ -95,6 +107,8 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         keys.root_ca().to_owned(),
         trust,
     )?;
+    let identity = identity_lease::identity(&identity_lease::host());
+    reloads.into_iter().for_each(|reloads| reloads.register(server.metrics(), &identity));
     let prepared = server.prepare_run().map_err(|e| e.to_string())?;
     let running = prepared.start().map_err(|e| e.to_string())?;
     running.wait_for_hooks().map_err(|(hook, why)| format!("PostStartHook {hook:?} failed: {why}"))?;

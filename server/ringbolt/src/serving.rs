@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use ringbolt_apiserver::server::watched_files::WatchedFiles;
+use ringbolt_apiserver::{authentication::x509::pem_error, server::watched_files::WatchedFiles};
 use ringbolt_engine::{TlsCertificate, TlsConfig, TlsSettings, TlsVersion};
 use ringbolt_machinery::validation::names::dns1123_subdomain_errors;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
@@ -139,9 +139,9 @@ impl ServingCertificates {
         for Shown { pair, names } in shown {
             let chain: Result<Vec<_>, _> =
                 CertificateDer::pem_slice_iter(pair.certificate.as_bytes()).collect();
-            let chain = chain.map_err(|e| format!("serving certificate: {e}"))?;
+            let chain = chain.map_err(|e| format!("serving certificate: {}", pem_error(&e)))?;
             let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
-                .map_err(|e| format!("serving key: {e}"))?;
+                .map_err(|e| format!("serving key: {}", pem_error(&e)))?;
             let names = match names {
                 Names::Rest => Vec::new(),
                 Names::Given(names) => names.clone(),

@@ -66,6 +66,8 @@ pub struct Settings {
     pub authentication: AuthenticationSettings,
     /// `--authorization-mode`
     pub modes: Vec<Mode>,
+    /// `--authorization-config`, and what stood in it at the start.
+    pub authorization_config: Option<(PathBuf, Vec<u8>)>,
     /// `--tls-min-version`
     pub tls_min_version: TlsVersion,
     /// `--disable-http2-serving` not given
@@ -121,7 +123,7 @@ impl Settings {
         let bind = bind.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let port = port(flags, "secure-port", 1, &mut errors);
         let advertise = ip(flags, "advertise-address").unwrap_or(bind);
-        let modes = modes(flags, own, &mut errors);
+        let (modes, authorization_config) = modes(flags, own, &mut errors);
         let goaway_chance = flags.float("goaway-chance");
         if !(0.0..=0.02).contains(&goaway_chance) {
             errors.push("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
@@ -168,6 +170,7 @@ impl Settings {
                 &mut errors,
             ),
             modes,
+            authorization_config,
             tls_min_version: tls_version(flags.text("tls-min-version"), &mut errors),
             http2: !flags.bool("disable-http2-serving"),
             names: names(flags, bind, advertise),
@@ -276,7 +279,10 @@ fn bench(flags: &Flags, errors: &mut Vec<String>) -> Option<InsecureBench> {
         .ok()
 }
 
-fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Vec<Mode> {
+/// The modes, and the file that names them with its text where there is one.
+type Modes = (Vec<Mode>, Option<(PathBuf, Vec<u8>)>);
+
+fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Modes {
     if let Some(path) = flags.path("authorization-config") {
         if flags.is_given("authorization-mode") || flags.given_with_prefix("authorization-webhook-") {
             errors.push(
@@ -284,15 +290,18 @@ fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Vec<Mode> {
                  --authorization-webhook-* flags are defined"
                     .to_owned(),
             );
-            return Vec::new();
+            return Modes::default();
         }
-        return authorization_config::modes(&path).map_err(|why| errors.push(why)).unwrap_or_default();
+        let (modes, text) =
+            authorization_config::open(&path).map_err(|why| errors.push(why)).unwrap_or_default();
+        return (modes, Some((path, text)));
     }
     let given = flags.list("authorization-mode");
     if given.is_empty() {
         // kube-apiserver allows everything by default. A server that made its own authority made an administrator
         // too, so nobody else needs that.
-        return if own { vec![Mode::Node, Mode::Rbac] } else { vec![Mode::AlwaysAllow] };
+        let is_left_out = own && !flags.is_given("authorization-mode");
+        return (if is_left_out { vec![Mode::Node, Mode::Rbac] } else { vec![Mode::AlwaysAllow] }, None);
     }
     let mut modes = Vec::new();
     for name in &given {
@@ -304,7 +313,7 @@ fn modes(flags: &Flags, own: bool, errors: &mut Vec<String>) -> Vec<Mode> {
             Err(why) => errors.push(why),
         }
     }
-    modes
+    (modes, None)
 }
 
 /// The controllers to run: those that are named, else all in the no-flag mode. Who brings an authority or says how to

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use ringbolt_machinery::field::quote;
 use rustls::crypto::WebPkiSupportedAlgorithms;
-use rustls_pki_types::{CertificateDer, UnixTime, pem::PemObject};
+use rustls_pki_types::{
+    CertificateDer, UnixTime,
+    pem::{self, PemObject},
+};
 use sha2::{Digest, Sha256};
 use webpki::{
     EndEntityCert, ExtendedKeyUsageValidator, KeyPurposeId, KeyPurposeIdIter, RequiredEkuNotFoundContext,
@@ -81,12 +85,22 @@ pub(super) struct Verified {
     pub(super) not_after: i64,
 }
 
+/// What is wrong with PEM, in words: the library's own show what they quote as lists of numbers.
+pub fn pem_error(error: &pem::Error) -> String {
+    let text = |bytes: &[u8]| quote(&String::from_utf8_lossy(bytes));
+    match error {
+        pem::Error::MissingSectionEnd { end_marker } => format!("no line {} follows", text(end_marker)),
+        pem::Error::IllegalSectionStart { line } => format!("a section begins in a bad way: {}", text(line)),
+        other => other.to_string(),
+    }
+}
+
 impl ClientCertificates {
     /// Trusts the authorities of a PEM bundle.
     pub fn from_pem(bundle: &[u8]) -> Result<Self, CertificateError> {
         let mut authorities = Vec::new();
         for certificate in CertificateDer::pem_slice_iter(bundle) {
-            let certificate = certificate.map_err(|e| CertificateError::Authority(e.to_string()))?;
+            let certificate = certificate.map_err(|e| CertificateError::Authority(pem_error(&e)))?;
             anchor_from_trusted_cert(&certificate).map_err(|e| CertificateError::Authority(e.to_string()))?;
             authorities.push(certificate);
         }

@@ -250,3 +250,12 @@ fn an_authority_whose_time_is_over_vouches_for_nobody() {
         assert_eq!(trust.authenticate(&[own], now()).is_ok(), expect, "{until}");
     }
 }
+
+#[test]
+fn what_is_wrong_with_pem_is_said_in_words() {
+    let check = |text: &str, expect: &str| {
+        let error = ClientCertificates::from_pem(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(expect) && !error.contains("45, 45"), "{error}");
+    };
+    check("-----BEGIN CERTIFICATE-----\nMAA=\n", "-----END CERTIFICATE-----");
+}

@@ -91,12 +91,9 @@ impl RulesBody {
 
     /// Whether the rules come to more than this in protobuf, found out with as little work as that takes.
     pub(super) fn is_longer_than(&mut self, bytes: usize) -> bool {
-        while self.sizes.iter().sum::<usize>() <= bytes {
-            if !self.measure() {
-                return false;
-            }
-        }
-        true
+        let is_longer = |body: &Self| body.sizes.iter().sum::<usize>() > bytes;
+        while !is_longer(self) && self.measure() {}
+        is_longer(self)
     }
 
     /// Measures what comes next; false where there is nothing more.
@@ -442,5 +439,8 @@ mod tests {
         assert!(longest < RULES_PIECE_BYTES + 4_096, "{longest}");
         assert!(body().is_longer_than(100 << 20));
         assert!(!body().is_longer_than(1 << 30));
+        let few = |names| RulesBody::new(rules(names, 3), Wire::Json { head: Bytes::new(), tail: b"" });
+        assert!(few(2_000).is_longer_than(64 << 10), "also where one step measures all");
+        assert!(!few(1).is_longer_than(64 << 10));
     }
 }

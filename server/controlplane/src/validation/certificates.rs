@@ -9,7 +9,7 @@ use ringbolt_machinery::{
 
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::{Errors, condition, each_invalid, maps, one_of, pem, required, with_map};
+use super::{Errors, certification_request, condition, each_invalid, maps, one_of, pem, required, with_map};
 use crate::{base64, tree::Members};
 
 /// Shortest life that may be asked for: `certificates.MinExpirationSeconds` of the API.
@@ -99,8 +99,7 @@ fn request_spec(spec: &Map<'_>, was: &Map<'_>, errors: &mut Errors) {
     let shown = spec.get("request").cloned().unwrap_or(Value::Null);
     let request = base64::decode(spec.text("request"));
     let first = String::from_utf8_lossy(&request);
-    if pem::blocks(&first).next().is_none_or(|block| block.kind != "CERTIFICATE REQUEST") {
-        let why = "PEM block type must be CERTIFICATE REQUEST";
+    if let Err(why) = certification_request::check(&first) {
         errors.push(FieldError::invalid("spec.request", shown, why));
     }
     usages(spec, was, errors);

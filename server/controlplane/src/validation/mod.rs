@@ -7,6 +7,7 @@ pub(crate) mod annotations;
 pub(crate) mod autoscaling;
 pub(crate) mod batch;
 pub(crate) mod certificates;
+mod certification_request;
 mod condition;
 pub(crate) mod config_map;
 pub(crate) mod container;
