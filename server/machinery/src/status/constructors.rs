@@ -1,5 +1,7 @@
 //! Constructors of every status the server gives, named as `k8s.io/apimachinery/pkg/api/errors` names them.
 
+use std::collections::HashSet;
+
 use super::{Cause, Details, Reason, Status};
 use crate::field::{FieldError, quote};
 
@@ -132,19 +134,21 @@ impl Status {
     /// 422: what validation found, each finding once.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let mut message = format!("{} {} is invalid", qualified(group, kind), quote(name));
-        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+        let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        // A body of 3 MiB has room for a hundred thousand errors: each is looked up, not looked for.
+        let mut seen = HashSet::with_capacity(errors.len());
+        let first: Vec<bool> = texts.iter().map(|text| seen.insert(text.as_str())).collect();
+        drop(seen);
         let mut causes = Vec::with_capacity(errors.len());
-        for error in errors {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-                causes.push(Cause {
-                    reason: error.kind.reason(),
-                    message: error.body(),
-                    field: error.field.clone(),
-                });
-            }
+        for (error, _) in errors.iter().zip(&first).filter(|(_, first)| **first) {
+            causes.push(Cause {
+                reason: error.kind.reason(),
+                message: error.body(),
+                field: error.field.clone(),
+            });
         }
+        let mut first = first.into_iter();
+        texts.retain(|_| first.next().unwrap_or(false));
         match texts.as_slice() {
             [] => {}
             [one] => {

@@ -46,6 +46,18 @@ fn invalid_joins_and_dedups() {
     assert!(json(&status).contains(r#"\"\u003cx\u003e\": bad"#));
 }
 
+/// As many errors as a body has room for: what is looked for among all before it would take minutes.
+#[test]
+fn invalid_with_very_many() {
+    const MANY: usize = 100_000;
+    let errors: Vec<_> =
+        (0..2 * MANY).map(|at| FieldError::required(format!("f{}", at % MANY), "")).collect();
+    let status = Status::invalid("", "Pod", "p", &errors);
+    assert_eq!(status.details.as_ref().unwrap().causes.len(), MANY);
+    assert!(status.message.starts_with("Pod \"p\" is invalid: [f0: Required value, f1: Required value, "));
+    assert!(status.message.ends_with(&format!("f{}: Required value]", MANY - 1)));
+}
+
 #[test]
 fn protobuf_writes_every_value_that_is_no_pointer() {
     let mut out = Vec::new();
