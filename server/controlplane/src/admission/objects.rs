@@ -3,6 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bumpalo::Bump;
+use memchr::memmem::Finder;
 use ringbolt_apiserver::admission::Attributes;
 use ringbolt_machinery::{
     json, scan,
@@ -103,6 +104,12 @@ impl Objects {
         // What plugins take from it goes into the written object, so the arena has its text.
         json::decode_stored(arena, self.schema, kind.ty, arena.alloc_slice_copy(&object.json)).ok()
     }
+}
+
+/// Whether an object may have a member of a name, or an entry of a map under it: that takes a look instead of a walk.
+/// What it has not is not there; the name may also be part of some text. For names that JSON writes as they are.
+pub(super) fn mentions(object: &Object, name: &Finder<'_>) -> bool {
+    name.find(&object.json).is_some()
 }
 
 /// A scalar of an object, read without decoding it.

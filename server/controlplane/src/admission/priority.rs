@@ -1,8 +1,12 @@
 //! Priority: a pod's priority is that of its class, and only one class is the default.
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
 use bumpalo::Bump;
+use memchr::memmem::Finder;
 use ringbolt_apiserver::admission::{Attributes, Operation};
 use ringbolt_machinery::{
     status::Status,
@@ -10,27 +14,33 @@ use ringbolt_machinery::{
 };
 use ringbolt_storage::object::Object;
 
-use super::objects::{Objects, scalar};
+use super::objects::{Objects, mentions, scalar};
 use crate::tree::{Members, root};
 
 /// The policy of pods that no class says anything of.
 const PREEMPT: &str = "PreemptLowerPriority";
 
+/// What makes a class that of pods which name none.
+static GLOBAL_DEFAULT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("globalDefault"));
+
 /// What a class says.
-struct Class {
-    name: String,
+struct Class<'o> {
+    name: &'o str,
     value: i64,
-    preemption: Option<String>,
+    preemption: Option<Cow<'o, str>>,
 }
 
-impl Class {
-    fn of(object: &Object) -> Self {
-        Class {
-            name: object.name().to_owned(),
-            value: scalar(object, &["value"]).and_then(|v| v.parse().ok()).unwrap_or(0),
-            preemption: scalar(object, &["preemptionPolicy"]).map(|p| p.into_owned()),
-        }
+impl<'o> Class<'o> {
+    /// What goes for pods where no class does.
+    const NONE: Class<'static> = Class { name: "", value: 0, preemption: Some(Cow::Borrowed(PREEMPT)) };
+
+    fn of(object: &'o Object) -> Self {
+        Class { name: object.name(), value: value(object), preemption: scalar(object, &["preemptionPolicy"]) }
     }
+}
+
+fn value(class: &Object) -> i64 {
+    scalar(class, &["value"]).and_then(|v| v.parse().ok()).unwrap_or(0)
 }
 
 /// Fills in the priority of a new pod, and keeps that of a changed one.
@@ -66,20 +76,16 @@ fn resolve<'a>(
     arena: &'a Bump,
     spec: &mut Map<'a>,
 ) -> Result<(), Status> {
-    let class = match spec.text("priorityClassName") {
-        "" => default_class(objects, attributes).map_or_else(
-            || Class { name: String::new(), value: 0, preemption: Some(PREEMPT.to_owned()) },
-            |object| Class::of(&object),
-        ),
-        name => {
-            let object = objects.get(attributes, objects.priority_classes, name).ok_or_else(|| {
+    let object =
+        match spec.text("priorityClassName") {
+            "" => default_class(objects, attributes),
+            name => Some(objects.get(attributes, objects.priority_classes, name).ok_or_else(|| {
                 attributes.forbidden(&format!("no PriorityClass with name {name} was found"))
-            })?;
-            Class::of(&object)
-        }
-    };
+            })?),
+        };
+    let class = object.as_deref().map_or(Class::NONE, Class::of);
     if spec.lacks("priorityClassName") && !class.name.is_empty() {
-        spec.insert("priorityClassName", Value::String(arena.alloc_str(&class.name)));
+        spec.insert("priorityClassName", Value::String(arena.alloc_str(class.name)));
     }
     if let Some(given) = spec.int("priority").filter(|given| *given != class.value) {
         return Err(attributes.forbidden(&format!(
@@ -104,8 +110,10 @@ fn resolve<'a>(
 /// The class of pods that name none; the lowest where a race left several.
 fn default_class(objects: &Objects, attributes: &Attributes<'_>) -> Option<Arc<Object>> {
     let all = objects.all(attributes, objects.priority_classes);
-    let defaults = all.range("", None).filter(|o| scalar(o, &["globalDefault"]).as_deref() == Some("true"));
-    defaults.min_by_key(|object| Class::of(object).value).cloned()
+    let is_default = |class: &Object| {
+        mentions(class, &GLOBAL_DEFAULT) && scalar(class, &["globalDefault"]).as_deref() == Some("true")
+    };
+    all.range("", None).filter(|class| is_default(class)).min_by_key(|class| value(class)).cloned()
 }
 
 /// Refuses a second default class.

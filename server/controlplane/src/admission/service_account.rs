@@ -1,8 +1,9 @@
 //! ServiceAccount: whom a pod runs as, and that it gets its account's token and may use no other secrets.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bumpalo::Bump;
+use memchr::memmem::Finder;
 use ringbolt_apiserver::admission::{Attributes, Operation, generate_name};
 use ringbolt_machinery::{
     status::{Reason, Status},
@@ -11,7 +12,7 @@ use ringbolt_machinery::{
 use ringbolt_storage::object::Object;
 
 use super::{
-    objects::{Objects, scalar},
+    objects::{Objects, mentions, scalar},
     secret_references::references_secrets,
 };
 use crate::{
@@ -25,6 +26,12 @@ const DEFAULT: &str = "default";
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// Annotation of accounts whose pods may use their secrets only.
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
+/// What says, of pods and of accounts, whether containers get the token.
+const AUTOMOUNT: &str = "automountServiceAccountToken";
+/// Members that few accounts have, to be looked for in their text.
+static AUTOMOUNTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(AUTOMOUNT));
+static ENFORCES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(ENFORCE));
+static PULL_SECRETS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("imagePullSecrets"));
 /// What volumes of tokens are named after.
 const VOLUME_PREFIX: &str = "kube-api-access-";
 /// Where containers find their token.
@@ -65,7 +72,7 @@ pub(super) fn admit<'a>(
     if automounts(spec, &account) {
         mount(arena, spec);
     }
-    if spec.lacks("imagePullSecrets") {
+    if spec.lacks("imagePullSecrets") && mentions(&account, &PULL_SECRETS) {
         let secrets = names(objects, arena, &account, "imagePullSecrets");
         if !secrets.is_empty() {
             let secrets = secrets.into_iter().map(|name| map(arena, [("name", Value::String(name))]));
@@ -127,7 +134,7 @@ fn validate_mirror(attributes: &Attributes<'_>, pod: &Value<'_>) -> Result<(), S
 
 fn account(objects: &Objects, attributes: &Attributes<'_>, spec: &Map<'_>) -> Result<Arc<Object>, Status> {
     let (namespace, name) = (attributes.namespace, spec.text("serviceAccountName"));
-    let key = format!("{namespace}/{name}");
+    let key = [namespace, "/", name].concat();
     objects.get(attributes, objects.service_accounts, &key).ok_or_else(|| {
         attributes
             .forbidden(&format!("error looking up service account {key}: serviceaccount {name:?} not found"))
@@ -136,8 +143,12 @@ fn account(objects: &Objects, attributes: &Attributes<'_>, spec: &Map<'_>) -> Re
 
 /// Whether containers get the token: as the pod says, else as its account says, else yes.
 fn automounts(spec: &Map<'_>, account: &Object) -> bool {
-    const FIELD: &str = "automountServiceAccountToken";
-    if spec.has(FIELD) { spec.flag(FIELD) } else { scalar(account, &[FIELD]).as_deref() != Some("false") }
+    match spec.get(AUTOMOUNT) {
+        None | Some(Value::Null) => {
+            !mentions(account, &AUTOMOUNTS) || scalar(account, &[AUTOMOUNT]).as_deref() != Some("false")
+        }
+        Some(own) => own.as_bool() == Some(true),
+    }
 }
 
 /// Mounts the token in every container that has nothing at its place.
@@ -193,6 +204,9 @@ fn names<'a>(objects: &Objects, arena: &'a Bump, account: &Object, field: &str) 
 
 /// Whether pods of an account may use its secrets only. What is no truth value is not true.
 fn enforces(account: &Object) -> bool {
+    if !mentions(account, &ENFORCES) {
+        return false;
+    }
     let value = scalar(account, &["metadata", "annotations", ENFORCE]);
     matches!(value.as_deref(), Some("1" | "t" | "T" | "true" | "TRUE" | "True"))
 }
