@@ -8,6 +8,8 @@ pub const ARENA_FIRST: usize = 16 << 10;
 pub const ARENA_KEPT: usize = 512 << 10;
 /// Arenas kept a core: nested use is two deep at most, tasks hold a few.
 pub const ARENAS_KEPT: usize = 4;
+/// What a core keeps of the memory that objects are encoded in before they are stored. Nearly all are smaller.
+pub const ENCODING_KEPT: usize = 64 << 10;
 /// Random bytes drawn with one system call: 64 UUIDs.
 pub const RANDOM_BLOCK: usize = 1024;
 /// Largest request body; larger ones get 413 (`MaxRequestBodyBytes` of the generic server).

@@ -63,6 +63,8 @@ pub struct FieldsWriter {
 impl FieldsWriter {
     /// The value of the next column.
     pub fn push(&mut self, value: &str) {
+        // Room for the values of most objects at once.
+        self.bytes.reserve(if self.bytes.is_empty() { 96 } else { value.len() + 5 });
         match u8::try_from(value.len()) {
             Ok(short) if short < LONG => self.bytes.push(short),
             _ => {

@@ -18,11 +18,15 @@ pub struct ResourceId(pub u16);
 /// `resourceVersion`, which is spliced in at `splice` as `"resourceVersion":"N",` once the revision is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedObject {
-    /// `"metadata":{…},…}`
+    /// `"metadata":{…},…}`. With [`VERSION_BYTES_MAX`] of room behind it, and nobody else to hold it, it becomes the
+    /// stored form in the memory it has.
     pub json: Bytes,
     /// Offset in `json` where `"resourceVersion":"N",` belongs; what follows it is another member.
     pub splice: u32,
 }
+
+/// What the version adds to an encoded object at most.
+pub const VERSION_BYTES_MAX: usize = crate::splice::SPLICE_BYTES_MAX;
 
 /// What the store reads from an object it does not understand itself. Filled by the server when it writes, and
 /// by its [`Inspect`] when the journal is read back.

@@ -3,6 +3,7 @@
 use bumpalo::Bump;
 use ringbolt_machinery::{
     status::Status,
+    validation::labels::each_in_order,
     value::{Map, Value},
 };
 use ringbolt_storage::object::{Attributes, Object};
@@ -154,19 +155,16 @@ fn restore<'a>(meta: &mut Map<'a>, field: &'static str, value: Option<Value<'a>>
 
 /// What the store wants to know of an object about to be written.
 pub(crate) fn attributes(object: &Value<'_>, selectable: &Selectable) -> Attributes {
-    let mut labels: Vec<(&str, &str)> = object
-        .path(&["metadata", "labels"])
-        .and_then(Value::as_map)
-        .map(|m| m.iter().map(|(k, v)| (k, v.as_str().unwrap_or(""))).collect())
-        .unwrap_or_default();
-    labels.sort_unstable();
-    let mut text = String::new();
-    for (key, value) in labels {
+    let labels = object.path(&["metadata", "labels"]).and_then(Value::as_map);
+    let len =
+        labels.into_iter().flat_map(Map::iter).map(|(k, v)| k.len() + v.as_str().map_or(0, str::len) + 2);
+    let mut text = String::with_capacity(len.sum());
+    each_in_order(labels, |key, value| {
         text.push_str(key);
         text.push('\0');
-        text.push_str(value);
+        text.push_str(value.as_str().unwrap_or(""));
         text.push('\0');
-    }
+    });
     Attributes {
         labels: text.into(),
         fields: selectable.of_tree(object),

@@ -1,5 +1,7 @@
 //! From a finished tree to the sequencer, and from its errors to a Status.
 
+use std::cell::RefCell;
+
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::write_json_string,
@@ -9,15 +11,30 @@ use ringbolt_machinery::{
 };
 use ringbolt_storage::{
     api::{Action, Precondition, Write, WriteError},
-    object::{EncodedObject, Object},
+    object::{EncodedObject, Object, VERSION_BYTES_MAX},
 };
 
 use super::{metadata, resource::ResourceStore};
+use crate::limits::ENCODING_KEPT;
 
 /// Encodes a tree of the storage version into the stored form.
 pub(crate) fn encode(store: &ResourceStore, object: &Value<'_>) -> EncodedObject {
-    let (json, splice) = json::encode_stored(store.schema, store.served.stored_type, object);
-    EncodedObject { json: Bytes::from(json), splice }
+    ENCODING.with_borrow_mut(|encoding| {
+        encoding.clear();
+        let splice = json::encode_stored_into(store.schema, store.served.stored_type, object, encoding);
+        // What is stored has the memory that it needs and no more, from here on: its version fits in.
+        let mut json = Vec::with_capacity(encoding.len() + VERSION_BYTES_MAX);
+        json.extend_from_slice(encoding);
+        encoding.clear();
+        encoding.shrink_to(ENCODING_KEPT);
+        EncodedObject { json: Bytes::from(json), splice }
+    })
+}
+
+thread_local! {
+    /// Where objects are encoded whose length is not known before: one that grew with each of them would take new
+    /// memory several times.
+    static ENCODING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The write that stores `object`, already encoded.

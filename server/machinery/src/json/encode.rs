@@ -23,6 +23,12 @@ pub fn encode(schema: &Schema, ty: StructId, value: &Value<'_>, out: &mut Vec<u8
 /// leaves them, and opaque text is as it came: who shows such an object compacts it ([`Schema::holds_opaque`]).
 pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u8>, u32) {
     let mut out = Vec::with_capacity(STORED_FIRST);
+    let splice = encode_stored_into(schema, ty, value, &mut out);
+    (out, splice)
+}
+
+/// The same into `out`, which must be empty.
+pub fn encode_stored_into(schema: &Schema, ty: StructId, value: &Value<'_>, out: &mut Vec<u8>) -> u32 {
     let encoder = Encoder { schema, stored: true };
     let mut splice = 0;
     for_each_field(schema, schema.get(ty), value.as_map(), |_, field, value| {
@@ -30,19 +36,19 @@ pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u
             return;
         }
         if out.is_empty() {
-            field.member.write_first(&mut out)
+            field.member.write_first(out)
         } else {
-            field.member.write(&mut out)
+            field.member.write(out)
         }
         match field.ty {
             Type::Struct(id) if field.name == "metadata" && !field.pointer => {
-                splice = encoder.metadata(schema.get(id), value.and_then(Value::as_map), &mut out);
+                splice = encoder.metadata(schema.get(id), value.and_then(Value::as_map), out);
             }
-            _ => encoder.field(field, value, &mut out),
+            _ => encoder.field(field, value, out),
         }
     });
     out.push(b'}');
-    (out, splice)
+    splice
 }
 
 /// Bytes that a stored form has room for from the start: most objects of a cluster have no more.

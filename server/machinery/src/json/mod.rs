@@ -14,7 +14,7 @@ pub(crate) mod zero;
 
 use std::fmt;
 
-pub use encode::{encode, encode_stored};
+pub use encode::{encode, encode_stored, encode_stored_into};
 pub use interpret::{InterpretError, TypeMeta, interpret};
 pub use typed::{decode_stored, decode_typed, retype};
 pub(crate) use untyped::is_json;

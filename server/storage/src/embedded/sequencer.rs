@@ -24,7 +24,7 @@ use crate::{
     event_log::LogWriter,
     future::{WritePromise, WriteResult},
     limits,
-    object::{Event, EventKind, Object, ResourceId},
+    object::{EncodedObject, Event, EventKind, Object, ResourceId},
     published::Published,
     splice::{SPLICE_BYTES_MAX, respliced, splice},
 };
@@ -210,7 +210,7 @@ impl Sequencer {
                 let added = (write.key.len() + encoded.json.len() + SPLICE_BYTES_MAX) as u64;
                 self.check_space(added, replaced)?;
                 let revision = self.state.revision + 1;
-                let (json, splice) = splice(&encoded, revision);
+                let (json, splice) = splice(encoded, revision);
                 let expires = ttl.map_or(0, |ttl| self.options.clock.unix_seconds() + ttl.as_secs().max(1));
                 let object = Arc::new(Object {
                     resource: write.resource,
@@ -234,7 +234,7 @@ impl Sequencer {
             }
             Action::Delete { last } => {
                 let Some(previous) = current.cloned() else { return Err(WriteError::Precondition(None)) };
-                Ok(self.delete(previous, last.as_ref()))
+                Ok(self.delete(previous, last))
             }
             Action::Group(_) => unreachable!("taken apart above"),
         }
@@ -268,15 +268,16 @@ impl Sequencer {
         if added > 0 { self.check_space(added, replaced) } else { Ok(()) }
     }
 
-    fn delete(&mut self, previous: Arc<Object>, last: Option<&crate::object::EncodedObject>) -> Arc<Object> {
+    fn delete(&mut self, previous: Arc<Object>, last: Option<EncodedObject>) -> Arc<Object> {
         let revision = self.state.revision + 1;
+        let is_told = last.is_some();
         let (json, splice) = match last {
             Some(last) => splice(last, revision),
             None => respliced(&previous, revision),
         };
         let object = deleted(&previous, revision, json, splice);
         let name = &self.state.resources[previous.resource.0 as usize].name;
-        Record::delete(name, &object, last.is_some()).encode(&mut self.batch.payload);
+        Record::delete(name, &object, is_told).encode(&mut self.batch.payload);
         self.state.delete(previous.resource, &previous.key, revision);
         self.touch(previous.resource);
         let event =

@@ -265,7 +265,7 @@ fn apply(expected: &mut Expected, write: &Write) {
     expected.revision += 1;
     match &write.action {
         crate::api::Action::Put { object, .. } => {
-            let (json, _) = crate::splice::splice(object, expected.revision);
+            let (json, _) = crate::splice::splice(object.clone(), expected.revision);
             expected.objects.insert(key, (expected.revision, json.to_vec()));
         }
         crate::api::Action::Delete { .. } => {
