@@ -4,6 +4,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 use ringbolt_machinery::value::{Map, Value};
 
 /// Whether a value is what Go would leave out under `omitempty`.
+#[inline]
 pub(crate) fn is_zero(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
@@ -48,27 +49,35 @@ pub(crate) trait Members<'a> {
 }
 
 impl<'a> Members<'a> for Map<'a> {
+    #[inline]
     fn has(&self, key: &str) -> bool {
         self.get(key).is_some_and(|v| !v.is_null())
     }
+    #[inline]
     fn lacks(&self, key: &str) -> bool {
         self.get(key).is_none_or(is_zero)
     }
+    #[inline]
     fn text(&self, key: &str) -> &'a str {
         self.get(key).and_then(Value::as_str).unwrap_or("")
     }
+    #[inline]
     fn int(&self, key: &str) -> Option<i64> {
         self.get(key).and_then(Value::as_i64)
     }
+    #[inline]
     fn flag(&self, key: &str) -> bool {
         self.get(key).and_then(Value::as_bool) == Some(true)
     }
+    #[inline]
     fn child(&self, key: &str) -> Option<&Map<'a>> {
         self.get(key).and_then(Value::as_map)
     }
+    #[inline]
     fn child_mut(&mut self, key: &str) -> Option<&mut Map<'a>> {
         self.get_mut(key).and_then(Value::as_map_mut)
     }
+    #[inline]
     fn items(&self, key: &str) -> &[Value<'a>] {
         self.get(key).and_then(Value::as_list).map_or(&[], |l| l.as_slice())
     }
@@ -80,16 +89,20 @@ impl<'a> Members<'a> for Map<'a> {
         }
     }
     fn default_zero(&mut self, key: &'a str, value: Value<'a>) {
-        if self.lacks(key) {
-            self.insert(key, value);
+        match self.get_mut(key) {
+            None => self.push_unique(key, value),
+            Some(slot) if is_zero(slot) => *slot = value,
+            Some(_) => {}
         }
     }
     fn default_text(&mut self, key: &'a str, value: &'a str) {
         self.default_zero(key, Value::String(value));
     }
     fn default_nil(&mut self, key: &'a str, value: Value<'a>) {
-        if !self.has(key) {
-            self.insert(key, value);
+        match self.get_mut(key) {
+            None => self.push_unique(key, value),
+            Some(slot) if slot.is_null() => *slot = value,
+            Some(_) => {}
         }
     }
     fn put(&mut self, key: &'a str, value: Option<Value<'a>>) {
@@ -117,18 +130,18 @@ pub(crate) fn root<'v, 'a>(arena: &'a Bump, object: &'v mut Value<'a>) -> &'v mu
 
 /// A list of values.
 pub(crate) fn list<'a>(arena: &'a Bump, items: impl IntoIterator<Item = Value<'a>>) -> Value<'a> {
-    let mut out = ArenaVec::new_in(arena);
+    let items = items.into_iter();
+    let mut out = ArenaVec::with_capacity_in(items.size_hint().0, arena);
     out.extend(items);
     Value::List(out)
 }
 
 /// A map of entries with distinct keys.
 pub(crate) fn map<'a>(arena: &'a Bump, entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> Value<'a> {
-    let mut out = Map::new_in(arena);
-    for (key, value) in entries {
-        out.push_unique(key, value);
-    }
-    Value::Map(out)
+    let entries = entries.into_iter();
+    let mut out = ArenaVec::with_capacity_in(entries.size_hint().0, arena);
+    out.extend(entries);
+    Value::Map(Map::from_entries(out))
 }
 
 /// The list at a key, made where there is none.

@@ -278,28 +278,36 @@ pub fn found<T>(check: impl Fn() -> Vec<T>) -> Vec<T> {
 }
 
 /// `a` and `b` as `a.b`; an empty parent leaves `b`.
+#[inline]
 pub fn child(parent: &str, name: &str) -> String {
-    if parent.is_empty() { joined([name]) } else { joined([parent, ".", name]) }
+    match PATHS.get() {
+        false => String::new(),
+        true if parent.is_empty() => name.to_owned(),
+        true => joined([parent, ".", name]),
+    }
 }
 
 /// As `concat`, which takes its time with so short texts.
 fn joined<const N: usize>(parts: [&str; N]) -> String {
-    if !PATHS.get() {
-        return String::new();
-    }
     let mut out = String::with_capacity(parts.iter().map(|part| part.len()).sum());
     parts.iter().for_each(|part| out.push_str(part));
     out
 }
 
 /// `parent[3]`
+#[inline]
 pub fn index(parent: &str, at: usize) -> String {
+    if PATHS.get() { numbered(parent, at) } else { String::new() }
+}
+
+fn numbered(parent: &str, at: usize) -> String {
     joined([parent, "[", itoa::Buffer::new().format(at), "]"])
 }
 
 /// `parent[key]`
+#[inline]
 pub fn key(parent: &str, key: &str) -> String {
-    joined([parent, "[", key, "]"])
+    if PATHS.get() { joined([parent, "[", key, "]"]) } else { String::new() }
 }
 
 /// A string in double quotes as Go's `%q` writes it: printable characters stay, others are escaped.

@@ -33,6 +33,7 @@ pub struct Map<'a> {
 
 impl<'a> Map<'a> {
     /// An empty map in `arena`.
+    #[inline]
     pub fn new_in(arena: &'a Bump) -> Self {
         Map { entries: ArenaVec::new_in(arena) }
     }
@@ -53,14 +54,17 @@ impl<'a> Map<'a> {
         self.entries
     }
     /// The arena the map lives in.
+    #[inline]
     pub fn arena(&self) -> &'a Bump {
         self.entries.bump()
     }
     /// Number of entries.
+    #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -83,6 +87,7 @@ impl<'a> Map<'a> {
         None
     }
     /// Appends an entry whose key is known not to be there.
+    #[inline]
     pub fn push_unique(&mut self, key: &'a str, value: Value<'a>) {
         debug_assert!(self.get(key).is_none());
         self.entries.push((key, value));
@@ -93,6 +98,7 @@ impl<'a> Map<'a> {
         Some(self.entries.remove(at).1)
     }
     /// Entries in order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &Value<'a>)> {
         self.entries.iter().map(|(k, v)| (*k, v))
     }
@@ -150,38 +156,47 @@ impl<'a> Value<'a> {
         }
     }
     /// The string, where it is one.
+    #[inline]
     pub fn as_str(&self) -> Option<&'a str> {
         if let Value::String(s) = self { Some(s) } else { None }
     }
     /// The integer, where it is one.
+    #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         if let Value::Int(n) = self { Some(*n) } else { None }
     }
     /// The boolean, where it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(b) = self { Some(*b) } else { None }
     }
     /// The map, where it is one.
+    #[inline]
     pub fn as_map(&self) -> Option<&Map<'a>> {
         if let Value::Map(m) = self { Some(m) } else { None }
     }
     /// The map, where it is one, to change.
+    #[inline]
     pub fn as_map_mut(&mut self) -> Option<&mut Map<'a>> {
         if let Value::Map(m) = self { Some(m) } else { None }
     }
     /// The list, where it is one.
+    #[inline]
     pub fn as_list(&self) -> Option<&ArenaVec<'a, Value<'a>>> {
         if let Value::List(l) = self { Some(l) } else { None }
     }
     /// The list, where it is one, to change.
+    #[inline]
     pub fn as_list_mut(&mut self) -> Option<&mut ArenaVec<'a, Value<'a>>> {
         if let Value::List(l) = self { Some(l) } else { None }
     }
     /// Whether it is `null`.
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
     /// Follows map keys; `None` where the path breaks off.
+    #[inline]
     pub fn path(&self, keys: &[&str]) -> Option<&Value<'a>> {
         keys.iter().try_fold(self, |v, k| v.as_map()?.get(k))
     }
@@ -190,6 +205,7 @@ impl<'a> Value<'a> {
         keys.iter().try_fold(self, |v, k| v.as_map_mut()?.get_mut(k))
     }
     /// The string at a path of map keys.
+    #[inline]
     pub fn str_at(&self, keys: &[&str]) -> Option<&'a str> {
         self.path(keys)?.as_str()
     }

@@ -40,7 +40,10 @@ use ringbolt_machinery::{
     value::Value,
 };
 
-use self::rules::{Generation, StatusMetadata};
+use self::{
+    disabled::Disabled,
+    rules::{Generation, StatusMetadata},
+};
 pub(crate) use self::{
     namespace::NAME_LABEL as NAMESPACE_NAME_LABEL, rules::Rules, service::externally_accessible,
 };
@@ -110,6 +113,7 @@ fn rules_of_group(group: &str, resource: &str) -> Option<Rules> {
 pub(crate) struct ResourceStrategy {
     rules: Rules,
     selectable: Selectable,
+    disabled: Disabled,
     schema: &'static Schema,
     /// Struct of the storage version.
     ty: StructId,
@@ -119,7 +123,8 @@ pub(crate) struct ResourceStrategy {
 
 impl ResourceStrategy {
     pub(crate) fn new(rules: Rules, schema: &'static Schema, ty: StructId) -> Self {
-        ResourceStrategy { rules, selectable: rules.selectable.build(), schema, ty, allocator: None }
+        let (selectable, disabled) = (rules.selectable.build(), Disabled::new(rules.disabled));
+        ResourceStrategy { rules, selectable, disabled, schema, ty, allocator: None }
     }
 
     /// With an allocator that completes what is written.
@@ -163,8 +168,8 @@ impl Strategy for ResourceStrategy {
         if self.rules.has_status && !self.rules.keeps_status_on_create {
             root(arena, object).remove("status");
         }
-        if !self.rules.disabled.is_empty() {
-            disabled::drop(root(arena, object), None, self.rules.disabled);
+        if !self.disabled.is_empty() {
+            self.disabled.remove_from(root(arena, object), None);
         }
         if let Some(prepare) = self.rules.prepare_for_create {
             prepare(arena, object);
@@ -209,8 +214,8 @@ impl Strategy for ResourceStrategy {
             }
             Part::Other(_) => {}
         }
-        if !self.rules.disabled.is_empty() {
-            disabled::drop(root(arena, object), old.as_map(), self.rules.disabled);
+        if !self.disabled.is_empty() {
+            self.disabled.remove_from(root(arena, object), old.as_map());
         }
         if let Some(prepare) = self.rules.prepare_for_update {
             prepare(arena, part, object, old);

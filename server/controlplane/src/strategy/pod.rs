@@ -1,12 +1,14 @@
 //! Pods, and the pod templates of workloads.
 
+use std::sync::LazyLock;
+
 use bumpalo::Bump;
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::value::{Map, Value};
 
 use super::{
     Rules, common,
-    disabled::{self, Member},
+    disabled::{Disabled, Member, in_use},
     rules::Generation,
     selectable::POD,
 };
@@ -115,7 +117,7 @@ fn prepare_update<'a>(arena: &'a Bump, part: Part, object: &mut Value<'a>, old: 
     drop_disabled(root(arena, object).map_mut("spec"), old_spec);
     let old_status = old.path(&["status"]).and_then(Value::as_map);
     if let Some(status) = root(arena, object).child_mut("status") {
-        disabled::drop(status, old_status, DISABLED_IN_STATUS);
+        IN_STATUS.remove_from(status, old_status);
     }
 }
 
@@ -262,26 +264,25 @@ const DISABLED_IN_CONTAINERS: &[Member] = &[
     &["startupProbe", "grpc", "mode"],
 ];
 
+static IN_SPEC: LazyLock<Disabled> = LazyLock::new(|| Disabled::new(DISABLED));
+static IN_STATUS: LazyLock<Disabled> = LazyLock::new(|| Disabled::new(DISABLED_IN_STATUS));
+static IN_CONTAINERS: LazyLock<Disabled> = LazyLock::new(|| Disabled::new(DISABLED_IN_CONTAINERS));
+
 fn drop_disabled(spec: &mut Map<'_>, old: Option<&Map<'_>>) {
-    disabled::drop(spec, old, DISABLED);
-    for path in DISABLED_IN_CONTAINERS {
-        let used = CONTAINER_LISTS.iter().any(|key| {
-            old.is_some_and(|o| {
-                o.items(key).iter().filter_map(Value::as_map).any(|c| disabled::in_use(c, path))
-            })
+    IN_SPEC.remove_from(spec, old);
+    let is_kept = |path: Member| {
+        let mut containers = CONTAINER_LISTS.iter().filter_map(|list| Some(old?.items(list))).flatten();
+        containers.any(|container| container.as_map().is_some_and(|c| in_use(c, path)))
+    };
+    let members = &*IN_CONTAINERS;
+    for list in CONTAINER_LISTS {
+        spec.each_mut(list, |container| {
+            let signalled = in_use(container, STOP_SIGNAL);
+            members.remove_unless(container, &is_kept);
+            if signalled && container.child("lifecycle").is_some_and(Map::is_empty) {
+                container.remove("lifecycle");
+            }
         });
-        if used {
-            continue;
-        }
-        for key in CONTAINER_LISTS {
-            spec.each_mut(key, |container| {
-                let signalled = *path == STOP_SIGNAL && disabled::in_use(container, path);
-                disabled::remove_at(container, path);
-                if signalled && container.child("lifecycle").is_some_and(Map::is_empty) {
-                    container.remove("lifecycle");
-                }
-            });
-        }
     }
 }
 

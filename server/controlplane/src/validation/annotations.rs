@@ -18,6 +18,11 @@ fn of<'v, 'a>(object: &'v Value<'a>) -> Option<&'v Map<'a>> {
     object.path(&["metadata", "annotations"]).and_then(Value::as_map)
 }
 
+/// Whether an annotation says what containers may do.
+fn is_of_profile(name: &str) -> bool {
+    name == SECCOMP_POD || name.starts_with(SECCOMP_CONTAINER) || name.starts_with(APP_ARMOR)
+}
+
 /// Whether a pod is the shadow of one that its node was told of otherwise.
 pub(crate) fn is_mirror(object: &Value<'_>) -> bool {
     of(object).is_some_and(|a| a.get(MIRROR).is_some())
@@ -35,6 +40,9 @@ pub(crate) fn validate(object: &Value<'_>, spec: &Map<'_>, path: &str, errors: &
         if !starts || cost.parse::<i32>().is_err() {
             errors.push(FieldError::invalid(key(path, DELETION_COST), cost, "must be a 32bit integer"));
         }
+    }
+    if !annotations.iter().any(|(name, _)| is_of_profile(name)) {
+        return;
     }
     let all = sorted(Some(annotations));
     if let Some((name, profile)) = all.iter().find(|(name, _)| *name == SECCOMP_POD) {
@@ -94,7 +102,10 @@ pub(crate) fn validate_update(object: &Value<'_>, old: &Value<'_>, spec: &Map<'_
 
 /// What an annotation says of a profile the field says too.
 pub(crate) fn match_fields(object: &Value<'_>, spec: &Map<'_>, path: &str, errors: &mut Errors) {
-    let annotation = |name: &str| of(object).and_then(|a| a.get(name)).and_then(Value::as_str);
+    let Some(annotations) = of(object).filter(|a| a.iter().any(|(name, _)| is_of_profile(name))) else {
+        return;
+    };
+    let annotation = |name: &str| annotations.get(name).and_then(Value::as_str);
     let own = spec.child("securityContext");
     if let (Some(said), Some(profile)) =
         (annotation(SECCOMP_POD), own.and_then(|c| c.child("seccompProfile")))

@@ -63,9 +63,12 @@ pub(crate) mod workload_status;
 
 use ringbolt_machinery::{
     field::{FieldError, child},
-    validation::names::{
-        dns1123_label_errors, dns1123_subdomain_errors, inclusive_range_error, percent_errors,
-        port_number_errors,
+    validation::{
+        labels,
+        names::{
+            dns1123_label_errors, dns1123_subdomain_errors, inclusive_range_error, percent_errors,
+            port_number_errors,
+        },
     },
     value::{Map, Value},
 };
@@ -132,7 +135,12 @@ pub(crate) fn maps<'v, 'a>(list: &'v [Value<'a>]) -> impl Iterator<Item = (usize
     list.iter().enumerate().filter_map(|(at, item)| Some((at, item.as_map()?)))
 }
 
-/// Entries of a map whose values are text, by key: errors that come from maps are in that order.
+/// Looks at the entries of a map whose values are text, by key: errors that come from maps are in that order.
+pub(crate) fn each_sorted<'a>(map: Option<&Map<'a>>, mut each: impl FnMut(&'a str, &'a str)) {
+    labels::each_in_order(map, |key, value| each(key, value.as_str().unwrap_or("")));
+}
+
+/// Those entries as a list.
 pub(crate) fn sorted<'a>(map: Option<&Map<'a>>) -> Vec<(&'a str, &'a str)> {
     let mut entries: Vec<_> =
         map.map(|m| m.iter().map(|(k, v)| (k, v.as_str().unwrap_or(""))).collect()).unwrap_or_default();

@@ -66,9 +66,12 @@ pub(crate) fn validate(spec: &Map<'_>, pod: &str, claimed: Claimed<'_>, path: &s
     };
     container::validate_regular(containers, &child(path, "containers"), &around, errors);
     container::validate_init(init, containers, &child(path, "initContainers"), &around, errors);
-    let others: Vec<&str> = names(containers).into_iter().chain(names(init)).collect();
     let ephemeral = spec.items("ephemeralContainers");
-    container::validate_ephemeral(ephemeral, &others, &child(path, "ephemeralContainers"), &around, errors);
+    if !ephemeral.is_empty() {
+        let others: Vec<&str> = names(containers).into_iter().chain(names(init)).collect();
+        let path = child(path, "ephemeralContainers");
+        container::validate_ephemeral(ephemeral, &others, &path, &around, errors);
+    }
     pod_resources::validate(spec, &around.claims, path, errors);
     host_network_ports(spec, !pod.is_empty(), path, errors);
     match spec.text("restartPolicy") {

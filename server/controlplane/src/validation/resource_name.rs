@@ -3,12 +3,15 @@
 use ringbolt_machinery::{
     field::{FieldError, child, key},
     quantity::{Quantity, written},
-    validation::names::qualified_name_errors,
+    validation::names::{is_qualified_name, qualified_name_errors},
     value::Map,
 };
 
-use super::{Errors, NEGATIVE, sorted};
-use crate::{quantity, tree::Members};
+use super::{Errors, NEGATIVE, each_sorted};
+use crate::{
+    quantity::{self, Amount},
+    tree::Members,
+};
 
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// What a quota can be of, besides storage itself.
@@ -69,7 +72,7 @@ pub(crate) fn is_standard_quota(name: &str) -> bool {
 /// Whether a resource is one that nodes offer besides those of Kubernetes (`IsExtendedResourceName`).
 pub(crate) fn is_extended(name: &str) -> bool {
     let reserved = is_native(name) || name.starts_with("requests.");
-    !reserved && qualified_name_errors(&format!("requests.{name}")).is_empty()
+    !reserved && is_qualified_name(&format!("requests.{name}"))
 }
 
 fn is_integer(name: &str) -> bool {
@@ -93,9 +96,12 @@ pub(crate) fn any(name: &str, path: &str, errors: &mut Errors) -> bool {
 
 /// A name of a resource of a container.
 pub(crate) fn of_container(name: &str, path: &str, errors: &mut Errors) {
+    if CONTAINER.contains(&name) {
+        return;
+    }
     any(name, path, errors);
     if !name.contains('/') {
-        if !CONTAINER.contains(&name) && !is_huge_page(name) {
+        if !is_huge_page(name) {
             errors.push(FieldError::invalid(path, name, "must be a standard resource for containers"));
         }
     } else if !is_native(name) && !is_extended(name) {
@@ -121,6 +127,9 @@ pub(crate) fn of_quota(name: &str, path: &str, errors: &mut Errors) {
 /// An amount: not negative, and whole where things are counted.
 pub(crate) fn amount(name: &str, text: &str, path: &str, errors: &mut Errors) {
     non_negative(text, path, errors);
+    if CONTAINER.contains(&name) {
+        return;
+    }
     let broken = |q: Quantity| q.milli_value() % 1000 != 0;
     if is_integer(name) && quantity::parse(text).is_some_and(broken) {
         errors.push(FieldError::invalid(path, &*written(text), "must be an integer"));
@@ -129,14 +138,14 @@ pub(crate) fn amount(name: &str, text: &str, path: &str, errors: &mut Errors) {
 
 /// A quantity that must not be negative.
 pub(crate) fn non_negative(text: &str, path: &str, errors: &mut Errors) {
-    if quantity::parse(text).is_some_and(|q| q.sign() < 0) {
+    if Amount::of(text).is_some_and(|q| q.sign() < 0) {
         errors.push(FieldError::invalid(path, &*written(text), NEGATIVE));
     }
 }
 
 /// A quantity that must be above zero.
 pub(crate) fn positive(text: &str, path: &str, errors: &mut Errors) {
-    if quantity::parse(text).is_some_and(|q| q.sign() <= 0) {
+    if Amount::of(text).is_some_and(|q| q.sign() <= 0) {
         errors.push(FieldError::invalid(path, &*written(text), "must be greater than zero"));
     }
 }
@@ -157,11 +166,11 @@ pub(crate) fn whole_pages(name: &str, text: &str, path: &str, errors: &mut Error
 
 /// Amounts of a quota below `path`.
 pub(crate) fn quota_list(holder: &Map<'_>, member: &str, path: &str, errors: &mut Errors) {
-    for (name, text) in sorted(holder.child(member)) {
+    each_sorted(holder.child(member), |name, text| {
         let path = key(&child(path, member), name);
         of_quota(name, &path, errors);
         amount(name, text, &path, errors);
-    }
+    });
 }
 
 #[cfg(test)]

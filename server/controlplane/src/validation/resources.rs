@@ -5,8 +5,8 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-use super::{Errors, label, resource_name, sorted};
-use crate::{quantity, tree::Members};
+use super::{Errors, each_sorted, label, resource_name};
+use crate::{quantity::Amount, tree::Members};
 
 /// Requests and limits: names and amounts that can be, no request above its limit, equal where a resource cannot
 /// be overcommitted. `name` checks the names.
@@ -16,31 +16,32 @@ pub(crate) fn validate(
     path: &str,
     errors: &mut Errors,
 ) {
-    let amount = |list: &str, name: &str| {
-        resources.child(list).and_then(|m| m.get(name)).and_then(Value::as_str).and_then(quantity::parse)
-    };
     let (mut computes, mut pages) = (false, false);
     let limits = child(path, "limits");
-    for (name, text) in sorted(resources.child("limits")) {
+    let all_limits = resources.child("limits");
+    each_sorted(all_limits, |name, text| {
         let at = key(&limits, name);
         name_of(name, &at, errors);
         resource_name::amount(name, text, &at, errors);
         resource_name::whole_pages(name, text, &at, errors);
         computes |= matches!(name, "cpu" | "memory");
         pages |= resource_name::is_huge_page(name);
-    }
+    });
     let requests = child(path, "requests");
-    for (name, text) in sorted(resources.child("requests")) {
+    each_sorted(resources.child("requests"), |name, text| {
         let at = key(&requests, name);
         name_of(name, &at, errors);
         resource_name::amount(name, text, &at, errors);
-        let shown = resources.child("limits").map_or("", |l| l.text(name));
-        match (amount("requests", name), amount("limits", name)) {
-            (Some(request), Some(limit)) if request != limit && !resource_name::may_overcommit(name) => {
+        let shown = all_limits.map_or("", |l| l.text(name));
+        let differ = |request: Amount<'_>, limit| request.compare(limit).is_ne();
+        match (Amount::of(text), Amount::of(shown)) {
+            (Some(request), Some(limit))
+                if differ(request, limit) && !resource_name::may_overcommit(name) =>
+            {
                 let why = format!("must be equal to {name} limit of {shown}");
                 errors.push(FieldError::invalid(requests.clone(), text, why));
             }
-            (Some(request), Some(limit)) if request > limit => {
+            (Some(request), Some(limit)) if request.compare(limit).is_gt() => {
                 let why = format!("must be less than or equal to {name} limit of {shown}");
                 errors.push(FieldError::invalid(requests.clone(), text, why));
             }
@@ -53,7 +54,7 @@ pub(crate) fn validate(
         resource_name::whole_pages(name, text, &at, errors);
         computes |= matches!(name, "cpu" | "memory");
         pages |= resource_name::is_huge_page(name);
-    }
+    });
     if pages && !computes {
         errors.push(FieldError::forbidden(path, "HugePages require cpu or memory"));
     }

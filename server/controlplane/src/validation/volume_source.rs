@@ -90,7 +90,13 @@ pub(crate) fn validate(holder: &Map<'_>, owner: Owner<'_>, affine: bool, path: &
         Owner::PersistentVolume(_) => OF_PERSISTENT_VOLUMES,
     };
     let mut found = 0;
+    // Most volumes are of one kind: no need to look for the others.
+    let mut given = holder.iter().filter(|(_, value)| value.as_map().is_some()).map(|(name, _)| name);
+    let only = given.next().filter(|_| given.next().is_none());
     for (kind, shown, named) in kinds {
+        if only.is_some_and(|only| only != *kind) {
+            continue;
+        }
         let Some(source) = holder.child(kind) else { continue };
         // A flex volume of a persistent volume is looked at whatever came before it.
         let always = *kind == "flexVolume" && owner != Owner::Pod(owner.name());

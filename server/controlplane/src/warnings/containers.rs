@@ -1,13 +1,13 @@
 //! Containers: annotations for them, resources, variables, ports.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ringbolt_machinery::{
     field::{child, index, quote},
     value::Map,
 };
 
-use super::fractional_bytes;
+use super::{fractional_bytes, seen::Seen};
 use crate::{
     limits::OVERLAPS_MAX,
     tree::Members,
@@ -35,45 +35,63 @@ pub(super) fn all(
     meta: &str,
     warnings: &mut Vec<String>,
 ) {
-    let annotated = |name: &str| annotations.and_then(|a| a.get(name)).map(|v| v.as_str().unwrap_or(""));
+    let is_of_profile = |name: &str| name.starts_with(SECCOMP) || name.starts_with(APP_ARMOR);
+    let profiles = annotations.filter(|a| a.iter().any(|(name, _)| is_of_profile(name)));
     for (at, container) in windows::containers(spec, path) {
-        let context = container.child("securityContext");
-        let name = container.text("name");
-        let key = format!("{SECCOMP}{name}");
-        if context.is_none_or(|c| !c.has("seccompProfile")) && annotated(&key).is_some() {
-            warnings.push(format!(
-                "{meta}[{key}]: non-functional in v1.27+; use the \"seccompProfile\" field instead"
-            ));
+        if let Some(annotations) = profiles {
+            profiles_of(container, spec, annotations, is_template, meta, warnings);
         }
-        let key = format!("{APP_ARMOR}{name}");
-        if is_template
-            && context.is_none_or(|c| !c.has("appArmorProfile"))
-            && let Some(annotation) = annotated(&key)
-        {
-            let of_pod = spec.child("securityContext").and_then(|c| c.child("appArmorProfile"));
-            let of_pod = of_pod.map(|p| (p.text("type"), p.text("localhostProfile")));
-            if of_pod.is_none() || of_pod != app_armor(annotation) {
-                warnings.push(format!(
-                    "{meta}[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
-                ));
-            }
-        }
-        let resources = container.child("resources");
-        for resource in ["memory", "ephemeral-storage"] {
-            for list in ["limits", "requests"] {
-                let path = child(&at, &format!("resources.{list}"));
-                fractional_bytes(resources.and_then(|r| r.child(list)), resource, &path, warnings);
+        if let Some(resources) = container.child("resources") {
+            for resource in ["memory", "ephemeral-storage"] {
+                for list in ["limits", "requests"] {
+                    let path = || child(&at, &format!("resources.{list}"));
+                    fractional_bytes(resources.child(list), resource, path, warnings);
+                }
             }
         }
         variables(container, &at, warnings);
     }
-    ports(spec, path, warnings);
-    port_names(spec, path, warnings);
+    if !are_plain(spec) {
+        ports(spec, path, warnings);
+        port_names(spec, path, warnings);
+    }
+}
+
+/// Annotations of old that say what fields should.
+fn profiles_of(
+    container: &Map<'_>,
+    spec: &Map<'_>,
+    annotations: &Map<'_>,
+    is_template: bool,
+    meta: &str,
+    warnings: &mut Vec<String>,
+) {
+    let annotated = |name: &str| annotations.get(name).map(|v| v.as_str().unwrap_or(""));
+    let (context, name) = (container.child("securityContext"), container.text("name"));
+    let key = format!("{SECCOMP}{name}");
+    if context.is_none_or(|c| !c.has("seccompProfile")) && annotated(&key).is_some() {
+        warnings.push(format!(
+            "{meta}[{key}]: non-functional in v1.27+; use the \"seccompProfile\" field instead"
+        ));
+    }
+    let key = format!("{APP_ARMOR}{name}");
+    if is_template
+        && context.is_none_or(|c| !c.has("appArmorProfile"))
+        && let Some(annotation) = annotated(&key)
+    {
+        let of_pod = spec.child("securityContext").and_then(|c| c.child("appArmorProfile"));
+        let of_pod = of_pod.map(|p| (p.text("type"), p.text("localhostProfile")));
+        if of_pod.is_none() || of_pod != app_armor(annotation) {
+            warnings.push(format!(
+                "{meta}[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
+            ));
+        }
+    }
 }
 
 /// Variables that take an earlier one's place without building on it.
 fn variables(container: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
-    let mut seen = HashSet::new();
+    let mut seen = Seen::default();
     for (at, variable) in maps(container.items("env")) {
         let name = variable.text("name");
         if seen.insert(name) {
@@ -88,6 +106,30 @@ fn variables(container: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
             ));
         }
     }
+}
+
+/// Whether there is nothing to say of ports: they are few, none is like another, and none names an address of the host
+/// for no port.
+fn are_plain(spec: &Map<'_>) -> bool {
+    const FEW: usize = 16;
+    let mut before = [(0, "", ""); FEW];
+    let lists = ["initContainers", "containers", "ephemeralContainers"];
+    let containers = lists.into_iter().flat_map(|list| maps(spec.items(list)));
+    let ports = containers.flat_map(|(_, container)| maps(container.items("ports")));
+    for (count, (_, port)) in ports.enumerate() {
+        let number = port.int("containerPort").unwrap_or(0);
+        let (protocol, name) = (port.text("protocol"), port.text("name"));
+        let is_like = |(n, p, other): &(i64, &str, &str)| {
+            (*n == number && *p == protocol) || (!name.is_empty() && *other == name)
+        };
+        let is_for_none = !port.text("hostIP").is_empty() && port.int("hostPort").unwrap_or(0) == 0;
+        let Some(slot) = before.get_mut(count) else { return false };
+        *slot = (number, protocol, name);
+        if is_for_none || before[..count].iter().any(is_like) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Ports of one number and protocol: by port and address of the host, how many were seen before each, and its path.

@@ -6,6 +6,7 @@ mod containers;
 mod networking;
 mod pod_spec;
 mod secret;
+mod seen;
 mod service;
 mod storage;
 mod virtual_paths;
@@ -68,10 +69,19 @@ fn name_as_label(object: &Value<'_>, used: &str, warnings: &mut Vec<String>) {
     }
 }
 
-/// A number of bytes that is no whole one.
-fn fractional_bytes(list: Option<&Map<'_>>, resource: &str, path: &str, warnings: &mut Vec<String>) {
-    let Some(amount) = list.and_then(|l| quantity::parse(l.text(resource))) else { return };
-    if !amount.is_integer() {
+/// A number of bytes that is no whole one; `path` is that of the list.
+fn fractional_bytes(
+    list: Option<&Map<'_>>,
+    resource: &str,
+    path: impl FnOnce() -> String,
+    warnings: &mut Vec<String>,
+) {
+    let text = list.map_or("", |l| l.text(resource));
+    if text.is_empty() || quantity::is_plainly_whole(text) {
+        return;
+    }
+    if let Some(amount) = quantity::parse(text).filter(|amount| !amount.is_integer()) {
+        let path = path();
         warnings.push(format!(
             "{path}[{resource}]: fractional byte value \"{amount}\" is invalid, must be an integer"
         ));

@@ -1,7 +1,5 @@
 //! Pods and templates of pods.
 
-use std::collections::HashSet;
-
 use ringbolt_machinery::{
     field::{child, index, quote},
     validation::names::label_value_errors,
@@ -9,8 +7,8 @@ use ringbolt_machinery::{
 };
 
 use super::{
-    annotations, containers, fractional_bytes, name_as_label, new_generation, node_label, storage,
-    virtual_paths,
+    annotations, containers, fractional_bytes, name_as_label, new_generation, node_label, seen::Seen,
+    storage, virtual_paths,
 };
 use crate::{
     network,
@@ -98,7 +96,7 @@ pub(super) fn template(holder: &Value<'_>, path: &str, warnings: &mut Vec<String
         virtual_paths::overlaps(spec, warnings);
         names(spec, &at, warnings);
         for resource in ["memory", "ephemeral-storage"] {
-            fractional_bytes(spec.child("overhead"), resource, &child(&at, "overhead"), warnings);
+            fractional_bytes(spec.child("overhead"), resource, || child(&at, "overhead"), warnings);
         }
         let context = spec.child("securityContext");
         if context.is_none_or(|c| !c.has("seccompProfile"))
@@ -186,7 +184,12 @@ pub(super) fn node_selector_term(term: &Map<'_>, values: bool, path: &str, warni
 }
 
 fn volumes(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
+    let is_told =
+        |source: &str| source == "ephemeral" || DEPRECATED_VOLUMES.iter().any(|(d, _)| *d == source);
     for (at, volume) in maps(spec.items("volumes")) {
+        if !volume.iter().any(|(source, value)| value.as_str().is_none() && is_told(source)) {
+            continue;
+        }
         let path = index(path, at);
         for (source, why) in DEPRECATED_VOLUMES {
             if source == "cephfs"
@@ -209,7 +212,7 @@ fn volumes(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
 /// Aliases of hosts and secrets for images that are there twice, or have no name.
 fn names(spec: &Map<'_>, path: &str, warnings: &mut Vec<String>) {
     for (list, member) in [("hostAliases", "ip"), ("imagePullSecrets", "name")] {
-        let mut seen = HashSet::new();
+        let mut seen = Seen::default();
         for (at, item) in maps(spec.items(list)) {
             if !seen.insert(item.text(member)) {
                 let path = child(&index(&child(path, list), at), member);

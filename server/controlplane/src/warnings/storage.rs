@@ -69,7 +69,7 @@ pub(super) fn claim_spec(spec: Option<&Map<'_>>, path: &str, warnings: &mut Vec<
     let Some(resources) = spec.and_then(|s| s.child("resources")) else { return };
     for list in ["requests", "limits"] {
         let path = child(path, &format!("resources.{list}"));
-        fractional_bytes(resources.child(list), "storage", &path, warnings);
+        fractional_bytes(resources.child(list), "storage", || path, warnings);
     }
 }
 

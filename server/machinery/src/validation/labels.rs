@@ -1,16 +1,23 @@
 //! Labels and annotations.
 
-use super::names::{label_value_errors, qualified_name_errors};
-use crate::{field::FieldError, value::Value};
+use super::names::{is_qualified_name, label_value_errors, qualified_name_errors};
+use crate::{
+    field::FieldError,
+    value::{Map, Value},
+};
 
 /// All annotations of an object, keys and values together.
 pub const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
 
-/// Entries of a string map in key order: Go's order is random, ours is not.
-pub(super) fn sorted<'v, 'a>(map: Option<&'v Value<'a>>) -> Vec<(&'a str, &'v Value<'a>)> {
-    let mut entries: Vec<_> = map.and_then(Value::as_map).map(|m| m.iter().collect()).unwrap_or_default();
+/// Looks at the entries of a string map in key order: Go's order is random, ours is not. Most maps come in it.
+pub fn each_in_order<'v, 'a>(map: Option<&'v Map<'a>>, mut each: impl FnMut(&'a str, &'v Value<'a>)) {
+    let Some(map) = map else { return };
+    if map.is_sorted() {
+        return map.iter().for_each(|(key, value)| each(key, value));
+    }
+    let mut entries: Vec<_> = map.iter().collect();
     entries.sort_by(|a, b| a.0.cmp(b.0));
-    entries
+    entries.into_iter().for_each(|(key, value)| each(key, value));
 }
 
 /// A label's key.
@@ -21,11 +28,11 @@ pub fn validate_label_name(name: &str, path: &str) -> Vec<FieldError> {
 /// Keys and values of labels.
 pub fn validate_labels(labels: Option<&Value<'_>>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (key, value) in sorted(labels) {
+    each_in_order(labels.and_then(Value::as_map), |key, value| {
         errors.extend(validate_label_name(key, path));
         let value = value.as_str().unwrap_or("");
         errors.extend(label_value_errors(value).into_iter().map(|m| FieldError::invalid(path, value, m)));
-    }
+    });
     errors
 }
 
@@ -33,11 +40,14 @@ pub fn validate_labels(labels: Option<&Value<'_>>, path: &str) -> Vec<FieldError
 pub fn validate_annotations(annotations: Option<&Value<'_>>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
-    for (key, value) in sorted(annotations) {
-        let messages = qualified_name_errors(&key.to_lowercase());
-        errors.extend(messages.into_iter().map(|m| FieldError::invalid(path, key, m)));
+    each_in_order(annotations.and_then(Value::as_map), |key, value| {
+        // What is in order as it is, is so in lower case.
+        if !is_qualified_name(key) {
+            let messages = qualified_name_errors(&key.to_lowercase());
+            errors.extend(messages.into_iter().map(|m| FieldError::invalid(path, key, m)));
+        }
         size += key.len() + value.as_str().map_or(0, str::len);
-    }
+    });
     if size > ANNOTATIONS_MAX_BYTES {
         errors.push(FieldError::too_long(path, ANNOTATIONS_MAX_BYTES));
     }

@@ -2,10 +2,9 @@
 //!
 //! Each `…_errors` function answers with every message that applies, none when the value is fine.
 
-use super::pattern::{
-    alphanumeric, alphanumeric_extended, framed, lower_alphanumeric, lower_alphanumeric_dash,
-    lower_alphanumeric_dash_underscore,
-};
+use std::borrow::Cow;
+
+use super::pattern::{Class, framed};
 
 /// Longest DNS label (RFC 1035 §2.3.4), and longest name part of a qualified name, label value.
 pub const LABEL_MAX: usize = 63;
@@ -44,12 +43,12 @@ pub fn regex_error(words: &str, pattern: &str, examples: &[&str]) -> String {
     out
 }
 
-fn is_label_1123(value: &str) -> bool {
-    framed(value, lower_alphanumeric, lower_alphanumeric_dash, lower_alphanumeric)
+fn is_label_1123(value: &[u8]) -> bool {
+    framed(value, Class::LOWER_ALPHANUMERIC, Class::LOWER_ALPHANUMERIC_DASH, Class::LOWER_ALPHANUMERIC)
 }
 
 fn is_subdomain_1123(value: &str) -> bool {
-    value.split('.').all(is_label_1123)
+    value.as_bytes().split(|byte| *byte == b'.').all(is_label_1123)
 }
 
 /// RFC 1123 label.
@@ -58,7 +57,7 @@ pub fn dns1123_label_errors(value: &str) -> Vec<String> {
     if value.len() > LABEL_MAX {
         errors.push(max_len_error(LABEL_MAX));
     }
-    if !is_label_1123(value) {
+    if !is_label_1123(value.as_bytes()) {
         if is_subdomain_1123(value) {
             errors.push("must not contain dots".to_owned());
         } else {
@@ -94,9 +93,10 @@ pub fn dns1123_subdomain_with_underscore_errors(value: &str) -> Vec<String> {
     if value.len() > SUBDOMAIN_MAX {
         errors.push(max_len_error(SUBDOMAIN_MAX));
     }
-    let fits = value.split('.').all(|label| {
-        let label = label.strip_prefix('_').unwrap_or(label);
-        framed(label, lower_alphanumeric, lower_alphanumeric_dash_underscore, lower_alphanumeric)
+    let fits = value.as_bytes().split(|byte| *byte == b'.').all(|label| {
+        let label = label.strip_prefix(b"_").unwrap_or(label);
+        let middle = Class::LOWER_ALPHANUMERIC_DASH_UNDERSCORE;
+        framed(label, Class::LOWER_ALPHANUMERIC, middle, Class::LOWER_ALPHANUMERIC)
     });
     if !fits {
         errors.push(regex_error(
@@ -114,7 +114,8 @@ pub fn dns1035_label_errors(value: &str) -> Vec<String> {
     if value.len() > LABEL_MAX {
         errors.push(max_len_error(LABEL_MAX));
     }
-    if !framed(value, |b| b.is_ascii_lowercase(), lower_alphanumeric_dash, lower_alphanumeric) {
+    let middle = Class::LOWER_ALPHANUMERIC_DASH;
+    if !framed(value.as_bytes(), Class::LOWER, middle, Class::LOWER_ALPHANUMERIC) {
         errors.push(regex_error(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
             "[a-z]([-a-z0-9]*[a-z0-9])?",
@@ -141,12 +142,27 @@ pub fn wildcard_dns1123_subdomain_errors(value: &str) -> Vec<String> {
 }
 
 fn is_name_part(value: &str) -> bool {
-    framed(value, alphanumeric, alphanumeric_extended, alphanumeric)
+    framed(value.as_bytes(), Class::ALPHANUMERIC, Class::ALPHANUMERIC_EXTENDED, Class::ALPHANUMERIC)
+}
+
+/// Whether [`qualified_name_errors`] has nothing to say of a name.
+pub fn is_qualified_name(value: &str) -> bool {
+    let (prefix, name) = match value.bytes().position(|byte| byte == b'/') {
+        None => (None, value),
+        Some(at) => (Some(&value[..at]), &value[at + 1..]),
+    };
+    // A second slash is in no class.
+    name.len() <= LABEL_MAX
+        && is_name_part(name)
+        && prefix.is_none_or(|prefix| prefix.len() <= SUBDOMAIN_MAX && is_subdomain_1123(prefix))
 }
 
 /// A qualified name: an optional DNS prefix, a slash, a name (label keys, finalizers, resource names).
 pub fn qualified_name_errors(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
+    if is_qualified_name(value) {
+        return errors;
+    }
     let examples = ["MyName", "my.name", "123-abc"];
     let name = match value.split_once('/') {
         None => value,
@@ -204,19 +220,20 @@ pub fn path_segment_errors(name: &str, prefix: bool) -> Vec<String> {
     if !prefix && (name == "." || name == "..") {
         return vec![format!("may not be '{name}'")];
     }
-    ["/", "%"].iter().filter(|c| name.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
+    let refused = [b'/', b'%'].into_iter().filter(|refused| name.bytes().any(|byte| byte == *refused));
+    refused.map(|byte| format!("may not contain '{}'", char::from(byte))).collect()
 }
 
 /// A `generateName` prefix may end in a dash, as more text follows: the rule is checked on a name that cannot.
-pub fn mask_trailing_dash(name: &str, prefix: bool) -> String {
+pub fn mask_trailing_dash(name: &str, prefix: bool) -> Cow<'_, str> {
     if prefix && name.len() > 1 && name.ends_with('-') {
         let mut end = name.len() - 2;
         while !name.is_char_boundary(end) {
             end -= 1;
         }
-        return format!("{}a", &name[..end]);
+        return format!("{}a", &name[..end]).into();
     }
-    name.to_owned()
+    name.into()
 }
 
 /// The name rule of most kinds.
@@ -245,13 +262,13 @@ pub fn port_name_errors(port: &str) -> Vec<String> {
     if port.len() > 15 {
         errors.push(max_len_error(15));
     }
-    if port.is_empty() || !port.bytes().all(lower_alphanumeric_dash) {
+    if port.is_empty() || !Class::LOWER_ALPHANUMERIC_DASH.has_all(port.as_bytes()) {
         errors.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
     }
     if !port.bytes().any(|b| b.is_ascii_lowercase()) {
         errors.push("must contain at least one letter (a-z)".to_owned());
     }
-    if port.contains("--") {
+    if port.as_bytes().windows(2).any(|pair| pair == b"--") {
         errors.push("must not contain consecutive hyphens".to_owned());
     }
     if port.starts_with('-') || port.ends_with('-') {
@@ -266,7 +283,7 @@ pub fn config_map_key_errors(value: &str) -> Vec<String> {
     if value.len() > SUBDOMAIN_MAX {
         errors.push(max_len_error(SUBDOMAIN_MAX));
     }
-    if value.is_empty() || !value.bytes().all(alphanumeric_extended) {
+    if value.is_empty() || !Class::ALPHANUMERIC_EXTENDED.has_all(value.as_bytes()) {
         errors.push(regex_error(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
             "[-._a-zA-Z0-9]+",
@@ -283,7 +300,7 @@ pub fn environment_variable_name_errors(value: &str) -> Vec<String> {
     if value.is_empty() {
         errors.push("environment variable name must be non-empty".to_owned());
     }
-    if !value.chars().all(|c| (' '..='~').contains(&c) && c != '=') {
+    if !value.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'=') {
         errors.push(
             "a valid environment variable name must consist only of printable ASCII characters other than '='"
                 .to_owned(),

@@ -128,7 +128,7 @@ fn generation_errors(meta: &Map<'_>, path: &str, errors: &mut Vec<FieldError>) {
 pub fn validate_owner_references(references: Option<&Value<'_>>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(references) = references.filter(|r| r.as_list().is_some()) else { return errors };
-    let mut controller = String::new();
+    let mut controller = None;
     for (at, reference) in references.as_list().into_iter().flatten().enumerate() {
         let at = index(path, at);
         let version = reference.str_at(&["apiVersion"]).unwrap_or("");
@@ -149,14 +149,14 @@ pub fn validate_owner_references(references: Option<&Value<'_>>, path: &str) -> 
             errors.push(FieldError::invalid(at, reference, message));
         }
         if reference.path(&["controller"]).and_then(Value::as_bool) == Some(true) {
-            let this = format!("{kind}/{}", reference.str_at(&["name"]).unwrap_or(""));
-            if controller.is_empty() {
-                controller = this;
-            } else {
+            let name = reference.str_at(&["name"]).unwrap_or("");
+            if let Some((other, of)) = controller {
                 let message = format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for {controller} and {this}"
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {other}/{of} and {kind}/{name}"
                 );
                 errors.push(FieldError::invalid(path, references, message));
+            } else {
+                controller = Some((kind, name));
             }
         }
     }
@@ -165,7 +165,7 @@ pub fn validate_owner_references(references: Option<&Value<'_>>, path: &str) -> 
 
 /// `version` or `group/version`; a single slash says neither.
 fn is_group_version(text: &str) -> bool {
-    let mut parts = text.split('/');
+    let mut parts = text.as_bytes().split(|byte| *byte == b'/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some(version), None, None) => !version.is_empty(),
         (Some(_), Some(version), None) => !version.is_empty(),
