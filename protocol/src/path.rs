@@ -1,8 +1,8 @@
 //! Percent-decoding of request paths and query values.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-/// A `%` that two hexadecimal digits do not follow, or bytes that are no UTF-8.
+/// A `%` that two hexadecimal digits do not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadEscape;
 
@@ -15,13 +15,16 @@ impl fmt::Display for BadEscape {
 impl std::error::Error for BadEscape {}
 
 /// Decodes `%XX` in a path. Borrows `path` where it has none; otherwise the decoded text is written to
-/// `scratch`, whose old content is lost.
+/// `scratch`, whose old content is lost. Bytes that are no UTF-8 become U+FFFD: nothing has such a name.
 pub fn decode<'r>(path: &'r str, scratch: &'r mut Vec<u8>) -> Result<&'r str, BadEscape> {
     if memchr::memchr(b'%', path.as_bytes()).is_none() {
         return Ok(path);
     }
     scratch.clear();
     decode_into(path, false, scratch)?;
+    if let Cow::Owned(replaced) = String::from_utf8_lossy(scratch) {
+        *scratch = replaced.into_bytes();
+    }
     std::str::from_utf8(scratch).map_err(|_| BadEscape)
 }
 
@@ -70,7 +73,7 @@ mod tests {
         check("/%4", Err(BadEscape));
         check("/%zz", Err(BadEscape));
         check("/%+1", Err(BadEscape));
-        check("/%ff", Err(BadEscape));
+        check("/%ff/%c3%28", Ok("/\u{fffd}/\u{fffd}("));
     }
 
     #[test]

@@ -31,9 +31,8 @@ pub fn install(routes: &mut RouteTableBuilder, schema: &'static Schema, openid: 
     routes.path("/openapi/v2", move |request| v2(&served, request));
     let served = documents.clone();
     routes.path("/openapi/v3", move |_| index(&served));
-    // `/` lists the index without and with its slash.
-    let served = documents.clone();
-    routes.path("/openapi/v3/", move |_| index(&served));
+    // `/` lists it, and nothing is there.
+    routes.path("/openapi/v3/", |_| Outcome::Ready(Response { status: 404, ..Response::default() }));
     routes.prefix("/openapi/v3/", move |request| v3(&documents, request));
 }
 
@@ -124,7 +123,7 @@ fn preferred(accept: &str, protobuf: &str) -> Option<Form> {
         let form = match parts.next().unwrap_or("") {
             // Nothing is accepted in so many words: everything is.
             "" if accept.trim().is_empty() => Form::Json,
-            "*/*" | "application/*" | "*/json" | JSON => Form::Json,
+            "*" | "*/*" | "application/*" | "*/json" | JSON => Form::Json,
             other if other == protobuf || other.replace('@', ".") == protobuf => Form::Protobuf,
             _ => continue,
         };

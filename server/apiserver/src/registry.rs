@@ -30,6 +30,38 @@ pub struct Grace {
     pub seconds: i64,
 }
 
+/// What was handed out to an object that is on its way to the store: it is given back where the object does not get there.
+/// What is stored has what it has by being stored.
+#[derive(Default)]
+pub struct HandedOut(Option<GiveBack>);
+
+type GiveBack = Box<dyn FnOnce()>;
+
+impl HandedOut {
+    /// Something that `give_back` gives back.
+    pub fn new(give_back: impl FnOnce() + 'static) -> Self {
+        HandedOut(Some(Box::new(give_back)))
+    }
+
+    /// Waits for what becomes of the write. Who stops waiting leaves it to the write, which may yet be made.
+    pub(crate) async fn until<T>(mut self, outcome: impl Future<Output = T>) -> T {
+        let give_back = self.0.take();
+        let outcome = outcome.await;
+        if let Some(give_back) = give_back {
+            give_back();
+        }
+        outcome
+    }
+}
+
+impl Drop for HandedOut {
+    fn drop(&mut self) {
+        if let Some(give_back) = self.0.take() {
+            give_back();
+        }
+    }
+}
+
 /// What differs between resources. All trees are in the storage version, typed decoding and defaulting done;
 /// metadata rules common to all resources (uid, timestamps, generation counters, finalizers) are not its matter.
 /// Paths in errors are from the object's root.
@@ -37,16 +69,17 @@ pub trait Strategy: Send + Sync {
     /// Clears and sets what a client may not decide on create (status, …).
     fn prepare_for_create<'a>(&self, arena: &'a Bump, object: &mut Value<'a>);
     /// Gives an object, new or `old` so far, what the server hands out (addresses and ports of services), after it has
-    /// been prepared. What it cannot have is all that a client is told. A dry run is given an example of it.
+    /// been prepared. What it cannot have is all that a client is told. A dry run is given an example of it. What it was
+    /// given is its own as long as the answer is kept.
     fn complete<'a>(
         &self,
         arena: &'a Bump,
         object: &mut Value<'a>,
         old: Option<&Value<'_>>,
         dry_run: bool,
-    ) -> Result<(), Vec<FieldError>> {
+    ) -> Result<HandedOut, Vec<FieldError>> {
         let _ = (arena, object, old, dry_run);
-        Ok(())
+        Ok(HandedOut::default())
     }
     /// What is wrong with a new object, metadata left aside. Empty when nothing is.
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError>;

@@ -97,6 +97,48 @@ impl<'a> Map<'a> {
         let at = self.entries.iter().position(|(k, _)| same_text(k, key))?;
         Some(self.entries.remove(at).1)
     }
+    /// Where `key` is, or would be, in a map whose keys are sorted.
+    pub fn search(&self, key: &str) -> Result<usize, usize> {
+        debug_assert!(self.is_sorted());
+        self.entries.binary_search_by(|(k, _)| (*k).cmp(key))
+    }
+    /// The value at a position that [`Map::search`] found, to change.
+    pub fn value_at_mut(&mut self, at: usize) -> &mut Value<'a> {
+        &mut self.entries[at].1
+    }
+    /// Removes the entry at a position that [`Map::search`] found.
+    pub fn remove_at(&mut self, at: usize) -> Value<'a> {
+        self.entries.remove(at).1
+    }
+    /// Sets `key` in a map whose keys are sorted, and stay so.
+    pub fn insert_sorted(&mut self, key: &'a str, value: Value<'a>) {
+        match self.search(key) {
+            Ok(at) => self.entries[at].1 = value,
+            Err(at) => self.entries.insert(at, (key, value)),
+        }
+    }
+    /// Sets several entries in a map whose keys are sorted, and stay so: `change` gets each key's old value and says what
+    /// becomes of it. Keys are sorted and unique as well. One walk over both.
+    pub fn merge_sorted<'k, T: 'k>(
+        &mut self,
+        keys: impl Iterator<Item = (&'a str, T)>,
+        mut change: impl FnMut(Option<Value<'a>>, T) -> Option<Value<'a>>,
+    ) {
+        let arena = self.arena();
+        let old = std::mem::replace(&mut self.entries, ArenaVec::new_in(arena));
+        self.entries.reserve(old.len());
+        let mut old = old.into_iter().peekable();
+        for (key, with) in keys {
+            while let Some(before) = old.next_if(|(k, _)| *k < key) {
+                self.entries.push(before);
+            }
+            let was = old.next_if(|(k, _)| *k == key).map(|(_, value)| value);
+            if let Some(value) = change(was, with) {
+                self.entries.push((key, value));
+            }
+        }
+        self.entries.extend(old);
+    }
     /// Entries in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &Value<'a>)> {

@@ -9,6 +9,7 @@ mod cluster;
 mod compat;
 mod controllers;
 mod crash;
+mod documents;
 mod flow_schemas;
 mod h2spec;
 mod kubelets;

@@ -20,7 +20,7 @@ use crate::{
     authentication::UserInfo,
     core::CoreContext,
     limits::{ADMISSION_ATTEMPTS, ADMISSION_WAIT, GENERATE_NAME_ATTEMPTS, UPDATE_ATTEMPTS},
-    registry::Part,
+    registry::{HandedOut, Part},
     request::Request,
     response::{Outcome, Response},
 };
@@ -46,6 +46,8 @@ pub(crate) struct Prepared {
     pub(crate) version: String,
     /// What must be stored with it.
     pub(crate) charges: Vec<Write>,
+    /// What it was given, until it is stored.
+    pub(crate) handed_out: HandedOut,
 }
 
 /// Whose object it is and where it goes.
@@ -127,7 +129,8 @@ impl Create {
                 }
                 taken
             } else {
-                match self.core.storage.submit(prepared.write.with(prepared.charges)).await {
+                let write = self.core.storage.submit(prepared.write.with(prepared.charges));
+                match prepared.handed_out.until(write).await {
                     Ok(object) => return Ok(object.json.clone()),
                     Err(WriteError::Precondition(taken)) => taken,
                     Err(error @ WriteError::Overtaken) => {
@@ -206,7 +209,7 @@ pub(crate) fn prepare<'a>(
     strategy.prepare_for_create(arena, object);
     strategy.set_requester(arena, object, user);
     let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &name, errors);
-    strategy.complete(arena, object, None, dry_run).map_err(|errors| invalid(&errors))?;
+    let handed_out = strategy.complete(arena, object, None, dry_run).map_err(|errors| invalid(&errors))?;
     let object = &*object;
     let errors = field::found(|| {
         let mut errors = validation::validate_object_meta(
@@ -236,7 +239,7 @@ pub(crate) fn prepare<'a>(
     }
     let encoded = write::encode(store, object);
     let write = write::put(store, object, encoded, Precondition::Absent);
-    Ok(Prepared { write, name, generated, version, charges })
+    Ok(Prepared { write, name, generated, version, charges, handed_out })
 }
 
 /// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of

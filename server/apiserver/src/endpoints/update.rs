@@ -37,7 +37,7 @@ use crate::{
     authentication::UserInfo,
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
-    registry::Part,
+    registry::{HandedOut, Part},
     request::Request,
     response::{Outcome, Response},
 };
@@ -91,8 +91,8 @@ enum Step {
     /// Nothing to write: this is the answer.
     Done(Bytes),
     /// Ask the sequencer, together with what must be stored with it. `retry` says whether a conflict is tried again,
-    /// `created` whether the answer is 201.
-    Write { write: Write, charges: Vec<Write>, retry: bool, created: bool },
+    /// `created` whether the answer is 201; `handed_out` is what the object was given.
+    Write { write: Write, charges: Vec<Write>, handed_out: HandedOut, retry: bool, created: bool },
     /// The change ends a deletion: the object goes, and the client gets it as it would have been, at the version it had.
     Remove { write: Write, charges: Vec<Write>, json: Bytes },
 }
@@ -227,9 +227,13 @@ impl<C: Change> Update<C> {
                 };
                 warnings.extend(found);
             }
+            let mut given = HandedOut::default();
             let (write, charges, retry, created, removed) = match step {
                 Step::Done(json) => return Ok((200, json)),
-                Step::Write { write, charges, retry, created } => (write, charges, retry, created, None),
+                Step::Write { write, charges, handed_out, retry, created } => {
+                    given = handed_out;
+                    (write, charges, retry, created, None)
+                }
                 Step::Remove { write, charges, json } => (write, charges, true, false, Some(json)),
             };
             let code = if created { 201 } else { 200 };
@@ -237,7 +241,7 @@ impl<C: Change> Update<C> {
                 let json = removed.unwrap_or_else(|| dry_run_json(&write, old.as_deref(), ""));
                 return Ok((code, json));
             }
-            match self.core.storage.submit(write.with(charges)).await {
+            match given.until(self.core.storage.submit(write.with(charges))).await {
                 Ok(object) => return Ok((code, removed.unwrap_or_else(|| object.json.clone()))),
                 Err(WriteError::Precondition(now)) if created || (retry && now.is_some()) => old = now,
                 Err(WriteError::Precondition(None)) => return Err(self.store.not_found(&self.name)),
@@ -278,7 +282,8 @@ impl<C: Change> Update<C> {
         let (user, namespace, dry_run) = (&self.user, &*self.namespace, self.dry_run);
         let context = create::Context { user, namespace, requested: &self.name, dry_run };
         let prepared = create::prepare(&self.store, &self.core, context, arena, &mut object, warnings)?;
-        Ok(Step::Write { write: prepared.write, charges: prepared.charges, retry: true, created: true })
+        let create::Prepared { write, charges, handed_out, .. } = prepared;
+        Ok(Step::Write { write, charges, handed_out, retry: true, created: true })
     }
 
     fn change_stored(
@@ -325,9 +330,10 @@ impl<C: Change> Update<C> {
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
         let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &self.name, errors);
+        let mut handed_out = HandedOut::default();
         if self.part == Part::Main {
             let completed = strategy.complete(arena, &mut object, Some(&old), self.dry_run);
-            completed.map_err(|errors| invalid(&errors))?;
+            handed_out = completed.map_err(|errors| invalid(&errors))?;
         }
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
         let namespaced = store.served.facts.namespaced;
@@ -357,7 +363,7 @@ impl<C: Change> Update<C> {
             return Ok((Step::Remove { write: write::remove(store, stored), charges, json }, survey));
         }
         let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
-        Ok((Step::Write { write, charges, retry, created: false }, survey))
+        Ok((Step::Write { write, charges, handed_out, retry, created: false }, survey))
     }
 
     /// Whether this update takes away the last thing a deletion was waiting for.

@@ -1,4 +1,5 @@
-//! The account of what services have: what is stored, and what is set aside for writes under way.
+//! The account of what services have: what is stored, and what is set aside for writes under way, until they are made or
+//! given up.
 
 use std::{
     collections::HashMap,
@@ -23,8 +24,20 @@ use super::{
 };
 use crate::{network, tree::Members};
 
-/// How long something stays set aside for a write: longer than any write takes.
+/// How long something stays set aside for a write whose client went away before it was made: longer than any write takes.
 const SET_ASIDE: Duration = Duration::from_secs(10);
+
+/// One attempt to write a service, for which goods are set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim(u64);
+
+/// What is set aside for the service of a key.
+struct Aside {
+    key: Box<str>,
+    since: Instant,
+    /// By whom: two attempts to write one service may ask for the same.
+    claims: Vec<Claim>,
+}
 
 /// Something that only one service can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,8 +57,10 @@ pub(super) struct Account {
     /// Goods of stored services by their keys, and the other way round.
     held: HashMap<Box<str>, Vec<Good>>,
     holders: HashMap<Good, Box<str>>,
-    /// Goods of services on their way, each with the key it is for and the time it was taken.
-    aside: HashMap<Good, (Box<str>, Instant)>,
+    /// Goods of services on their way.
+    aside: HashMap<Good, Aside>,
+    /// The number of the last claim.
+    claimed: u64,
 }
 
 impl Account {
@@ -66,12 +81,13 @@ impl Account {
             held: HashMap::new(),
             holders: HashMap::new(),
             aside: HashMap::new(),
+            claimed: 0,
         }
     }
 
     /// Takes in what was stored since the last look.
     pub(super) fn catch_up(&mut self) {
-        self.aside.retain(|_, (_, since)| since.elapsed() < SET_ASIDE);
+        self.aside.retain(|_, aside| aside.since.elapsed() < SET_ASIDE);
         let now = self.storage.revision();
         let Some(seen) = self.seen else { return self.rebuild() };
         // Where more happened than there are services, their present state is the shorter read.
@@ -115,7 +131,7 @@ impl Account {
         for good in &goods {
             self.holders.insert(*good, object.key.clone());
             // It is in the store: from here on the store says whose it is.
-            if self.aside.get(good).is_some_and(|(key, _)| *key == object.key) {
+            if self.aside.get(good).is_some_and(|aside| aside.key == object.key) {
                 self.aside.remove(good);
             }
         }
@@ -125,7 +141,7 @@ impl Account {
     /// Whether someone else than `key` has something.
     pub(super) fn is_taken(&self, good: Good, key: &str) -> bool {
         self.holders.get(&good).is_some_and(|holder| &**holder != key)
-            || self.aside.get(&good).is_some_and(|(holder, _)| &**holder != key)
+            || self.aside.get(&good).is_some_and(|aside| &*aside.key != key)
             || self.is_reserved(good)
     }
 
@@ -137,11 +153,30 @@ impl Account {
         object.is_some_and(|object| addresses::parent(&object).is_none())
     }
 
-    /// Sets something aside for the service of a key.
-    pub(super) fn set_aside(&mut self, good: Good, key: &str) {
-        if !self.holders.contains_key(&good) {
-            self.aside.insert(good, (key.into(), Instant::now()));
+    /// A claim of its own for one attempt.
+    pub(super) fn claim(&mut self) -> Claim {
+        self.claimed += 1;
+        Claim(self.claimed)
+    }
+
+    /// Sets something aside for the service of a key. Answers whether there was need to.
+    pub(super) fn set_aside(&mut self, good: Good, key: &str, claim: Claim) -> bool {
+        if self.holders.contains_key(&good) {
+            return false;
         }
+        let new = || Aside { key: key.into(), since: Instant::now(), claims: Vec::new() };
+        let aside = self.aside.entry(good).or_insert_with(new);
+        aside.since = Instant::now();
+        aside.claims.push(claim);
+        true
+    }
+
+    /// Ends a claim: what nobody else claims is free, but for what is stored.
+    pub(super) fn release(&mut self, claim: Claim) {
+        self.aside.retain(|_, aside| {
+            aside.claims.retain(|other| *other != claim);
+            !aside.claims.is_empty()
+        });
     }
 }
 

@@ -9,7 +9,7 @@ use ringbolt_machinery::{
 };
 
 use super::{
-    account::{Account, Good, goods},
+    account::{Account, Claim, Good, goods},
     family,
     range::AddressRange,
 };
@@ -66,16 +66,25 @@ impl<'c, 'o> Completion<'c, 'o> {
     }
 
     /// Completes the service, or says why it cannot be. Then it is left half done.
-    pub(super) fn run<'a>(&mut self, arena: &'a Bump, object: &mut Value<'a>) -> Result<(), Refused> {
+    pub(super) fn run<'a>(
+        &mut self,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+    ) -> Result<Option<Claim>, Refused> {
         let spec = root(arena, object).map_mut("spec");
         self.families(arena, spec)?;
         self.addresses(arena, spec)?;
         self.ports(spec)?;
         self.health_check(spec)?;
-        for good in goods(spec).into_iter().filter(|_| !self.dry_run) {
-            self.account.set_aside(good, &self.key);
+        if self.dry_run {
+            return Ok(None);
         }
-        Ok(())
+        let claim = self.account.claim();
+        let mut claims = false;
+        for good in goods(spec) {
+            claims |= self.account.set_aside(good, &self.key, claim);
+        }
+        Ok(claims.then_some(claim))
     }
 
     fn range_of(&self, name: &str) -> Option<AddressRange> {

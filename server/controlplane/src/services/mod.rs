@@ -21,7 +21,10 @@ use bumpalo::Bump;
 use ringbolt_machinery::{field::FieldError, value::Value};
 use ringbolt_storage::{object::ResourceId, storage::Storage};
 
-use self::{account::Account, complete::Completion};
+use self::{
+    account::{Account, Claim},
+    complete::Completion,
+};
 
 pub use self::range::{AddressRange, PortRange};
 pub(crate) use self::{addresses::ServiceAddresses, range::random};
@@ -51,20 +54,27 @@ impl ServiceAllocator {
     }
 
     /// Gives a service that is new, or was `old` so far, what it needs, or says why it cannot have what it asks for.
-    /// A dry run takes nothing away from others.
+    /// A dry run takes nothing away from others. Answers the claim under which it was set aside, where it was.
     pub(crate) fn complete<'a>(
         &self,
         arena: &'a Bump,
         object: &mut Value<'a>,
         old: Option<&Value<'_>>,
         dry_run: bool,
-    ) -> Result<(), Vec<FieldError>> {
+    ) -> Result<Option<Claim>, Vec<FieldError>> {
         match self.lock().as_mut() {
-            None => Ok(()),
+            None => Ok(None),
             Some(account) => {
                 account.catch_up();
                 Completion::new(account, object, old, dry_run).run(arena, object)
             }
+        }
+    }
+
+    /// Gives back what was set aside under a claim. What was stored meanwhile is its service's.
+    pub(crate) fn release(&self, claim: Claim) {
+        if let Some(account) = self.lock().as_mut() {
+            account.release(claim);
         }
     }
 }

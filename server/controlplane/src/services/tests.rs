@@ -268,3 +268,22 @@ fn a_health_check_has_a_port_of_its_own() {
     let (_, errors) = complete(&allocator, &service("x", &spec(30002)), None);
     assert_eq!(errors, Vec::<String>::new());
 }
+
+#[test]
+fn what_is_not_stored_is_given_back() {
+    let allocator = allocator(&store(), &["10.0.0.0/24"]);
+    let asks = |name: &str| service(name, r#"{"clusterIP":"10.0.0.5","clusterIPs":["10.0.0.5"]}"#);
+    let claim = |name: &str| {
+        let arena = Bump::new();
+        let text = asks(name);
+        let mut object = json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap();
+        allocator.complete(&arena, &mut object, None, false).map(Option::unwrap)
+    };
+    // Two attempts for one service: the address is free once both are given up.
+    let (first, second) = (claim("x").unwrap(), claim("x").unwrap());
+    assert!(claim("y").is_err());
+    allocator.release(first);
+    assert!(claim("y").is_err());
+    allocator.release(second);
+    assert!(claim("y").is_ok());
+}

@@ -30,7 +30,7 @@ mod storagemigration;
 use bumpalo::Bump;
 use ringbolt_apiserver::{
     authentication::UserInfo,
-    registry::{Grace, Part, Strategy},
+    registry::{Grace, HandedOut, Part, Strategy},
     selectable::Selectable,
 };
 use ringbolt_machinery::{
@@ -182,8 +182,10 @@ impl Strategy for ResourceStrategy {
         object: &mut Value<'a>,
         old: Option<&Value<'_>>,
         dry_run: bool,
-    ) -> Result<(), Vec<FieldError>> {
-        self.allocator.map_or(Ok(()), |allocator| allocator.complete(arena, object, old, dry_run))
+    ) -> Result<HandedOut, Vec<FieldError>> {
+        let Some(allocator) = self.allocator else { return Ok(HandedOut::default()) };
+        let claim = allocator.complete(arena, object, old, dry_run)?;
+        Ok(claim.map_or_else(HandedOut::default, |claim| HandedOut::new(move || allocator.release(claim))))
     }
 
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError> {

@@ -1,5 +1,7 @@
 //! Certificate signing requests and trust bundles.
 
+use std::collections::BTreeMap;
+
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::{
     field::{FieldError, child, index, quote},
@@ -14,6 +16,9 @@ use crate::{base64, tree::Members};
 
 /// Shortest life that may be asked for: `certificates.MinExpirationSeconds` of the API.
 const EXPIRATION_MIN_SECONDS: i64 = 600;
+
+/// Longest trust bundle: `certificates.MaxTrustBundleSize` of the API.
+const TRUST_BUNDLE_MAX: usize = 1 << 20;
 
 /// Conditions that are true or not there.
 const DECISIONS: [&str; 3] = ["Approved", "Denied", "Failed"];
@@ -208,6 +213,64 @@ fn issued(certificate: &str) -> Result<(), String> {
 }
 
 pub(crate) fn validate_trust_bundle(object: &Value<'_>, errors: &mut Errors) {
+    trust_bundle_names(object, errors);
+    trust_anchors(trust_bundle(object), "spec.trustBundle", errors);
+}
+
+fn trust_bundle<'a>(object: &Value<'a>) -> &'a str {
+    object.str_at(&["spec", "trustBundle"]).unwrap_or("")
+}
+
+/// The certificates of a bundle: of authorities, each once, and at least one.
+fn trust_anchors(bundle: &str, path: &str, errors: &mut Errors) {
+    if bundle.len() > TRUST_BUNDLE_MAX {
+        errors.push(FieldError::too_long(path, TRUST_BUNDLE_MAX));
+        return;
+    }
+    let mut wrong = |why: String| errors.push(FieldError::invalid(path, "<value omitted>", why));
+    let mut malformed = false;
+    let mut anchors: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+    for (at, block) in pem::blocks(bundle).enumerate() {
+        let problem = match trust_anchor(&block) {
+            Ok(()) => {
+                anchors.entry(block.bytes.to_vec()).or_default().push(at);
+                continue;
+            }
+            Err(problem) => problem,
+        };
+        malformed = true;
+        wrong(format!("entry {at} {problem}"));
+    }
+    if malformed {
+        return;
+    }
+    if anchors.is_empty() {
+        wrong("at least one trust anchor must be provided".to_owned());
+    }
+    for places in anchors.values().filter(|places| places.len() > 1) {
+        let places: Vec<String> = places.iter().map(usize::to_string).collect();
+        wrong(format!("duplicate trust anchor (indices [{}])", places.join(" ")));
+    }
+}
+
+/// What is wrong with an entry of a bundle.
+fn trust_anchor(block: &pem::Block<'_>) -> Result<(), String> {
+    if block.kind != "CERTIFICATE" {
+        return Err(format!("has bad block type: {}", block.kind));
+    }
+    if block.has_headers {
+        return Err("has PEM block headers".to_owned());
+    }
+    match X509Certificate::from_der(&block.bytes) {
+        Ok(([], certificate)) => match certificate.is_ca() {
+            true => Ok(()),
+            false => Err("does not have the CA bit set".to_owned()),
+        },
+        _ => Err("does not parse as X.509".to_owned()),
+    }
+}
+
+fn trust_bundle_names(object: &Value<'_>, errors: &mut Errors) {
     let name = object.str_at(&["metadata", "name"]).unwrap_or("");
     let signer = object.str_at(&["spec", "signerName"]).unwrap_or("");
     if !name.is_empty() {
@@ -245,7 +308,11 @@ pub(crate) fn validate_trust_bundle_update(
     old: &Value<'_>,
     errors: &mut Errors,
 ) {
-    validate_trust_bundle(object, errors);
+    trust_bundle_names(object, errors);
+    // One that was taken once is not looked at again.
+    if trust_bundle(object) != trust_bundle(old) {
+        trust_anchors(trust_bundle(object), "spec.trustBundle", errors);
+    }
     with_map(object, "spec", |new| {
         with_map(old, "spec", |old| super::immutable(new, old, "signerName", "spec", errors));
     });

@@ -38,8 +38,8 @@ pub fn decode_in_order<'a>(arena: &'a Bump, bytes: &'a [u8]) -> Result<Value<'a>
     decode(arena, bytes, None, true).map(|d| d.value)
 }
 
-/// Decodes an object or a list, and leaves what its members are as text: [`Value::Raw`], but for null. Anything else is
-/// such a text itself.
+/// Decodes an object or a list, and leaves what its members are as text: [`Value::Raw`], but for null. Object keys come
+/// out sorted. Anything else is such a text itself.
 pub fn decode_level<'a>(arena: &'a Bump, bytes: &'a [u8]) -> Result<Value<'a>, DecodeError> {
     let mut reader = Reader::new(to_text(arena, bytes));
     let level = level(arena, &mut reader).and_then(|value| reader.end().map(|()| value));
@@ -62,7 +62,7 @@ fn level<'a>(arena: &'a Bump, reader: &mut Reader<'a>) -> Read<Value<'a>> {
                 let value = member(reader)?;
                 entries.set(known, key, value);
             }
-            Ok(Value::Map(entries.in_order()))
+            Ok(Value::Map(entries.finish()))
         }
         b'[' => {
             reader.open_list()?;

@@ -123,11 +123,17 @@ pub(super) fn apply<'a>(
         )));
     }
     let mut patch = Patch { arena, copied: 0 };
-    for operation in operations {
-        patch.apply(target, operation).map_err(PatchError::NotApplicable)?;
-        if order == Order::Sorted {
-            sort_what_it_went_through(arena, target, operation);
+    let mut rest = &operations[..];
+    while let Some(operation) = rest.first() {
+        if let Some(run) = patch.add_run(target, rest).map_err(PatchError::NotApplicable)? {
+            rest = &rest[run..];
+            continue;
         }
+        patch.apply(target, operation).map_err(PatchError::NotApplicable)?;
+        if order == Order::Sorted && operation.str_at(&["op"]) == Some("test") {
+            take_apart_what_was_tested(arena, target, operation);
+        }
+        rest = &rest[1..];
     }
     Ok(())
 }
@@ -146,6 +152,54 @@ struct Patch<'a> {
 }
 
 impl<'a> Patch<'a> {
+    /// Adds what all operations add up to the first that is not about the same list or object, at once: who adds many
+    /// does not move all behind each of them every time. Answers how many there are, if any.
+    fn add_run(&self, target: &mut Value<'a>, operations: &[Value<'a>]) -> Result<Option<usize>, String> {
+        let Some((container, _)) = operations.first().and_then(added) else { return Ok(None) };
+        let same = |operation: &&Value<'a>| added(operation).is_some_and(|(other, _)| other == container);
+        let run = operations.iter().take_while(same).count();
+        let Some(path) = operations[0].str_at(&["path"]).filter(|_| run > 1) else { return Ok(None) };
+        let Some((container, _)) = find(self.arena, target, path) else { return Ok(None) };
+        let keys = operations[..run].iter().filter_map(|o| Some((o, decode(added(o)?.1))));
+        match container {
+            Value::Map(map) => {
+                let keys =
+                    keys.map(|(o, key)| (&*self.arena.alloc_str(&key), value(o).unwrap_or(Value::Null)));
+                let mut entries: Vec<(&'a str, Value<'a>)> = keys.collect();
+                // Of those of one key the last counts.
+                entries.reverse();
+                entries.sort_by_key(|(key, _)| *key);
+                entries.dedup_by_key(|(key, _)| *key);
+                map.merge_sorted(entries.into_iter(), |_, new| Some(new));
+            }
+            Value::List(items) => {
+                let mut gap = Gap { before: items.drain(..).collect(), behind: Vec::new() };
+                for (operation, key) in keys {
+                    let at = self.place_of(&key, gap.len()).map_err(|cause| {
+                        let path = operation.str_at(&["path"]).unwrap_or_default();
+                        because(format!("error in add for path: '{path}'"), &cause)
+                    })?;
+                    gap.insert(at, value(operation).unwrap_or(Value::Null));
+                }
+                items.extend(gap.before);
+                items.extend(gap.behind.into_iter().rev());
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(run))
+    }
+
+    /// Where an item goes in a list of `len`.
+    fn place_of(&self, key: &str, len: usize) -> Result<usize, String> {
+        if key == "-" {
+            return Ok(len);
+        }
+        match atoi(key) {
+            Ok(n) => place(n, len as i64 + 1),
+            Err(cause) => Err(because(format!("value was not a proper array index: '{key}'"), &cause)),
+        }
+    }
+
     fn apply(&mut self, target: &mut Value<'a>, operation: &Value<'a>) -> Result<(), String> {
         match operation.str_at(&["op"]).unwrap_or("unknown") {
             "add" => self.add(target, operation),
@@ -205,9 +259,7 @@ impl<'a> Patch<'a> {
         };
         let Some((container, key)) = find(self.arena, target, path) else { return Err(missing("path")) };
         match container {
-            Value::Map(map) => {
-                map.insert(self.arena.alloc_str(&key), new);
-            }
+            Value::Map(map) => map.insert_sorted(self.arena.alloc_str(&key), new),
             Value::List(list) => {
                 let at = index(&key, list.len()).map_err(|_| missing("key"))?;
                 list[at] = new;
@@ -279,20 +331,11 @@ impl<'a> Patch<'a> {
     fn insert(&self, container: &mut Value<'a>, key: &str, value: Value<'a>) -> Result<(), String> {
         match container {
             Value::Map(map) => {
-                map.insert(self.arena.alloc_str(key), value);
+                map.insert_sorted(self.arena.alloc_str(key), value);
                 Ok(())
             }
             Value::List(list) => {
-                if key == "-" {
-                    list.push(value);
-                    return Ok(());
-                }
-                let at = match atoi(key) {
-                    Ok(n) => place(n, list.len() as i64 + 1)?,
-                    Err(cause) => {
-                        return Err(because(format!("value was not a proper array index: '{key}'"), &cause));
-                    }
-                };
+                let at = self.place_of(key, list.len())?;
                 list.insert(at, value);
                 Ok(())
             }
@@ -350,7 +393,10 @@ fn find<'v, 'a>(
         let key = decode(part);
         open(arena, at);
         at = match at {
-            Value::Map(map) => map.get_mut(&key)?,
+            Value::Map(map) => {
+                let at = map.search(&key).ok()?;
+                map.value_at_mut(at)
+            }
             Value::List(list) => {
                 let i = index(&key, list.len()).ok()?;
                 &mut list[i]
@@ -362,25 +408,46 @@ fn find<'v, 'a>(
     matches!(at, Value::Map(_) | Value::List(_)).then(|| (at, decode(last)))
 }
 
-fn sort_what_it_went_through<'a>(arena: &'a Bump, target: &mut Value<'a>, operation: &Value<'a>) {
-    for path in [from(operation), path(operation)].into_iter().flatten() {
-        let mut at = Some(&mut *target);
-        for part in path.split('/').skip(1) {
-            at = match at {
-                Some(Value::Map(map)) => {
-                    map.sort_keys();
-                    map.get_mut(&decode(part))
-                }
-                Some(Value::List(list)) => {
-                    index(&decode(part), list.len()).ok().and_then(|i| list.get_mut(i))
-                }
-                _ => None,
-            };
+/// What is compared is taken apart as a whole.
+fn take_apart_what_was_tested<'a>(arena: &'a Bump, target: &mut Value<'a>, operation: &Value<'a>) {
+    let Some((container, key)) = path(operation).ok().and_then(|path| find(arena, target, path)) else {
+        return;
+    };
+    let found = match container {
+        Value::Map(map) => map.search(&key).ok().map(|at| map.value_at_mut(at)),
+        Value::List(list) => index(&key, list.len()).ok().and_then(|at| list.get_mut(at)),
+        _ => None,
+    };
+    if let Some(found) = found {
+        Order::Sorted.within(arena, found);
+    }
+}
+
+/// Where an operation adds something: the path of the list or object, and the last step.
+fn added<'v>(operation: &'v Value<'_>) -> Option<(&'v str, &'v str)> {
+    let adds = operation.str_at(&["op"]) == Some("add");
+    operation.str_at(&["path"]).filter(|_| adds)?.rsplit_once('/')
+}
+
+/// Items of a list, the ones behind some place in their reverse order.
+struct Gap<'a> {
+    before: Vec<Value<'a>>,
+    behind: Vec<Value<'a>>,
+}
+
+impl<'a> Gap<'a> {
+    fn len(&self) -> usize {
+        self.before.len() + self.behind.len()
+    }
+
+    fn insert(&mut self, at: usize, value: Value<'a>) {
+        if at < self.before.len() {
+            self.behind.extend(self.before.drain(at..).rev());
+        } else {
+            let from = self.behind.len() - (at - self.before.len());
+            self.before.extend(self.behind.drain(from..).rev());
         }
-        // What is compared is taken apart as a whole.
-        if let (Some(found), Some("test")) = (at, operation.str_at(&["op"])) {
-            Order::Sorted.within(arena, found);
-        }
+        self.before.push(value);
     }
 }
 
@@ -414,7 +481,7 @@ fn index(key: &str, len: usize) -> Result<usize, String> {
 /// What stands at a key; a member that is not there is none, an item an error.
 fn get<'v, 'a>(container: &'v Value<'a>, key: &str) -> Result<Option<&'v Value<'a>>, String> {
     match container {
-        Value::Map(map) => Ok(map.get(key)),
+        Value::Map(map) => Ok(map.search(key).ok().and_then(|at| map.entry_at(at)).map(|(_, value)| value)),
         Value::List(list) => index(key, list.len()).map(|i| list.get(i)),
         _ => Ok(None),
     }
@@ -422,9 +489,10 @@ fn get<'v, 'a>(container: &'v Value<'a>, key: &str) -> Result<Option<&'v Value<'
 
 fn take<'a>(container: &mut Value<'a>, key: &str) -> Result<Value<'a>, String> {
     match container {
-        Value::Map(map) => map
-            .remove(key)
-            .ok_or_else(|| because(format!("Unable to remove nonexistent key: {key}"), MISSING)),
+        Value::Map(map) => match map.search(key) {
+            Ok(at) => Ok(map.remove_at(at)),
+            Err(_) => Err(because(format!("Unable to remove nonexistent key: {key}"), MISSING)),
+        },
         Value::List(list) => index(key, list.len()).map(|i| list.remove(i)),
         _ => Err(MISSING.into()),
     }

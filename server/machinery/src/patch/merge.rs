@@ -43,25 +43,24 @@ struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     fn objects(&self, target: &mut Map<'a>, patch: &Map<'a>) {
-        for (key, value) in patch.iter() {
-            if value.is_null() {
-                target.remove(key);
-                continue;
+        target.merge_sorted(patch.iter(), |old, new| {
+            if new.is_null() {
+                return None;
             }
-            let value = opened(self.arena, value);
-            let mut old = target.get_mut(key);
-            if let Some(old) = &mut old {
-                open(self.arena, old);
-            }
-            match (old, value) {
-                (Some(Value::Map(old)), Value::Map(new)) => self.objects(old, new),
-                (Some(old @ Value::Map(_)), new) => *old = new.clone(),
-                (_, new) => {
-                    target.insert(key, self.without_nulls(new));
+            let new = opened(self.arena, new);
+            let old = old.map(|mut old| {
+                open(self.arena, &mut old);
+                old
+            });
+            Some(match (old, new) {
+                (Some(Value::Map(mut old)), Value::Map(new)) => {
+                    self.objects(&mut old, new);
+                    Value::Map(old)
                 }
-            }
-        }
-        self.order.of(target);
+                (Some(Value::Map(_)), new) => new.clone(),
+                (_, new) => self.without_nulls(new),
+            })
+        });
     }
 
     /// A copy whose objects have no null members; items of lists stay.

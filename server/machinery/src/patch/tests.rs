@@ -303,3 +303,26 @@ fn what_a_patch_does_not_go_through_keeps_its_text() {
     assert!(patched(r#"[{"op":"test","path":"/c/d","value":"<"}]"#).is_err());
     assert!(patched(r#"[{"op":"test","path":"/c/z","value":1.0}]"#).is_err());
 }
+
+/// Many additions to one list or object are made at once: the outcome is that of one after the other.
+#[test]
+fn runs_of_additions() {
+    let check = |target: &str, paths: &[&str], want: &str| {
+        let operations = paths.iter().enumerate();
+        let operations = operations.map(|(i, path)| format!(r#"{{"op":"add","path":"{path}","value":{i}}}"#));
+        let patch = format!("[{}]", operations.collect::<Vec<_>>().join(","));
+        assert_eq!(json_patch(target, &patch).unwrap(), want, "{target} {paths:?}");
+    };
+    check(r#"{"a":[7,8]}"#, &["/a/0", "/a/0", "/a/3", "/a/-", "/a/-1", "/a/1"], r#"{"a":[1,5,0,7,2,8,3,4]}"#);
+    check(r#"{"a":{"m":7}}"#, &["/a/z", "/a/b", "/a/z", "/a/m"], r#"{"a":{"b":1,"m":3,"z":2}}"#);
+    check(r#"{"a":[],"b":[]}"#, &["/a/0", "/b/0", "/a/0", "/a/0"], r#"{"a":[3,2,0],"b":[1]}"#);
+    let outside = r#"[{"op":"add","path":"/a/0","value":1},{"op":"add","path":"/a/2","value":1}]"#;
+    let refused = json_patch(r#"{"a":[]}"#, outside).unwrap_err();
+    assert_eq!(
+        refused,
+        PatchError::NotApplicable(
+            "error in add for path: '/a/2': Unable to access invalid index: 2: invalid index referenced"
+                .into()
+        )
+    );
+}

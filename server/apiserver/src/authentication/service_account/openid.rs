@@ -5,6 +5,7 @@ use ringbolt_machinery::{json::quote::write_string, status::Status};
 
 use super::keys::PublicKey;
 use crate::{
+    request::Request,
     response::{JSON, Outcome, Response},
     response_writers,
     routes::RouteTableBuilder,
@@ -65,18 +66,22 @@ impl Metadata {
         ];
         for (path, content_type, document) in documents {
             let document = Bytes::from(document);
-            routes.path(path, move |request| {
-                let may = match request.head.method {
-                    "GET" => response_writers::check_accept(request.head, content_type),
-                    _ => Err(Status::method_not_allowed()),
-                };
-                if let Err(status) = may {
-                    return Outcome::Ready(response_writers::error(request.head, &status));
-                }
-                let mut response = Response::new(200, content_type, document.clone());
-                response.headers.push(("cache-control", CACHE_CONTROL.to_owned()));
-                Outcome::Ready(response)
-            });
+            let slashed = document.clone();
+            routes.unlisted_path(format!("{path}/"), move |request| serve(request, content_type, &slashed));
+            routes.path(path, move |request| serve(request, content_type, &document));
         }
     }
+}
+
+fn serve(request: &Request<'_>, content_type: &'static str, document: &Bytes) -> Outcome {
+    let may = match request.head.method {
+        "GET" => response_writers::check_accept(request.head, content_type),
+        _ => Err(Status::method_not_allowed()),
+    };
+    if let Err(status) = may {
+        return Outcome::Ready(response_writers::error(request.head, &status));
+    }
+    let mut response = Response::new(200, content_type, document.clone());
+    response.headers.push(("cache-control", CACHE_CONTROL.to_owned()));
+    Outcome::Ready(response)
 }
