@@ -72,6 +72,8 @@ pub(crate) struct Channel {
     pub(crate) in_turn: bool,
     /// Receives that are done and wait for its turn, in their order.
     pub(crate) arrivals: VecDeque<Completion>,
+    /// Turns that it had in a row to send what is long.
+    pub(crate) streak: u8,
     /// Cipher text to make ahead of the socket.
     pub(crate) ahead: usize,
     /// It was woken, which waits for its turn.

@@ -82,6 +82,11 @@ pub(crate) const ROUND_WORK_ALONE: Duration = Duration::from_micros(500);
 /// For how long after turns of different flows a core expects more of them, and works in short rounds.
 pub(crate) const CONTENDED_TIME: Duration = Duration::from_secs(1);
 
+/// Turns that a connection may have in a row, before the others of its flow, to send what is long: about 4 MiB, some
+/// thousands of objects. A list that is done gives back the seats it holds, for which others wait; one that has no end
+/// keeps the others of its flow waiting for a few milliseconds at most.
+pub(crate) const STREAK_MAX: u8 = 64;
+
 /// Room for receives that wait for their connection's turn which a connection keeps: more come at once only where much
 /// is sent to the server.
 pub(crate) const ARRIVALS_KEPT: usize = 8;

@@ -76,13 +76,22 @@ impl Turns {
 
     /// A connection waits behind the others of its flow.
     pub(crate) fn push(&mut self, flow: Flow, slot: u32) {
-        let place = flow.place();
+        self.join(flow.place()).push_back(slot);
+    }
+
+    /// A connection goes on, before the others of its flow.
+    pub(crate) fn push_front(&mut self, flow: Flow, slot: u32) {
+        self.join(flow.place()).push_front(slot);
+    }
+
+    /// Those of a flow that wait; it is one of those whose turn may come from here on.
+    fn join(&mut self, place: usize) -> &mut VecDeque<u32> {
         let waiting = &mut self.flows[place];
         if waiting.slots.is_empty() {
             self.active.push(place);
             waiting.used = waiting.used.max(self.virtual_time.saturating_sub(FLOW_CREDIT_NANOS));
         }
-        waiting.slots.push_back(slot);
+        &mut waiting.slots
     }
 
     /// Where in `active` the place is whose turn it is.
@@ -194,6 +203,22 @@ mod tests {
         assert!((credit..=credit + 1).contains(&first), "{first} pieces at once");
         let light = (0..100).filter(|_| serve(&mut turns, flow_of) == 0).count();
         assert!((49..=51).contains(&light), "then in turn: {light}");
+    }
+
+    #[test]
+    fn who_goes_on_is_before_the_others_of_the_flow_and_not_before_other_flows() {
+        let mut turns = Turns::default();
+        for slot in [1, 2, 0] {
+            turns.push(flow_of(slot), slot);
+        }
+        turns.charge(LIGHT, PIECE / 2);
+        for goes_on in [1, 1, 1] {
+            assert_eq!(pop(&mut turns).map(|(slot, _)| slot), Some(goes_on));
+            turns.push_front(HEAVY, goes_on);
+        }
+        turns.charge(HEAVY, PIECE);
+        let rest: Vec<u32> = std::iter::from_fn(|| pop(&mut turns).map(|(slot, _)| slot)).collect();
+        assert_eq!(rest, [0, 1, 2]);
     }
 
     #[test]

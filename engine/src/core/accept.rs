@@ -203,6 +203,7 @@ impl<A: App> Core<A> {
             arrivals: VecDeque::new(),
             ahead: limits::TLS_AHEAD_BYTES,
             woken: false,
+            streak: 0,
             dirty: false,
             eof_seen: false,
             eof_told: false,

@@ -37,7 +37,14 @@ impl<A: App> Core<A> {
     /// Has a connection wait for its turn.
     pub(super) fn queue(&mut self, slot: u32) {
         let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() else { return };
-        if !mem::replace(&mut channel.in_turn, true) {
+        if mem::replace(&mut channel.in_turn, true) {
+            return;
+        }
+        // What was begun is brought to its end, so that answers are done one after another and not all at the end.
+        if (1..limits::STREAK_MAX).contains(&channel.streak) && !channel.has_news() {
+            self.turns.push_front(channel.flow, slot);
+        } else {
+            channel.streak = 0;
             self.turns.push(channel.flow, slot);
         }
     }
@@ -103,7 +110,14 @@ impl<A: App> Core<A> {
             self.held_buffers -= usize::from(completion.buffer.is_some());
             self.on_receive(slot, completion);
         } else {
-            return self.bring_in_order(slot);
+            channel.streak += 1;
+            self.bring_in_order(slot)?;
+            if let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut()
+                && channel.out.waiting() == 0
+            {
+                channel.streak = 0;
+            }
+            return Ok(());
         }
         let Some(Entry { channel, .. }) = self.slots[slot as usize].entry.as_mut() else { return Ok(()) };
         // Answers to all that came leave together.
