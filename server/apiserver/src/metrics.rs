@@ -4,6 +4,7 @@
 mod exposition;
 mod families;
 mod flow_control;
+pub mod impersonation;
 mod labels;
 mod process;
 mod table;
@@ -23,6 +24,7 @@ pub use self::{
 };
 use self::{
     families::{AUTH_BOUNDS, DURATION_BOUNDS, RESPONSE_SIZE_BOUNDS},
+    impersonation::Impersonations,
     table::Table,
     value::{Counter, Gauge, Histogram, PeakGauge},
 };
@@ -57,6 +59,7 @@ struct CoreMetrics {
     mutating_inflight: PeakGauge,
     authentication: [AuthSeries; 3],
     authorization: [AuthSeries; 4],
+    impersonations: Impersonations,
     users: [Counter; labels::USERS.len()],
     tls_handshake_errors: Counter,
 }
@@ -117,6 +120,7 @@ impl CoreMetrics {
             mutating_inflight: PeakGauge::default(),
             authentication: Default::default(),
             authorization: Default::default(),
+            impersonations: Impersonations::default(),
             users: Default::default(),
             tls_handshake_errors: Counter::default(),
         }
@@ -257,6 +261,16 @@ impl Metrics {
         series.duration.observe(&AUTH_BOUNDS, took.as_nanos() as u64);
     }
 
+    /// Somebody wanted to be somebody else; `mode` is a place in [`impersonation::MODES`].
+    pub fn observe_impersonation(&self, core: usize, mode: usize, is_allowed: bool, took: Duration) {
+        self.core(core).impersonations.attempt(mode, is_allowed, took);
+    }
+
+    /// The authorizers were asked about that.
+    pub fn observe_impersonation_check(&self, core: usize, mode: usize, is_allowed: bool, took: Duration) {
+        self.core(core).impersonations.check(mode, is_allowed, took);
+    }
+
     /// A TLS handshake failed.
     pub fn tls_handshake_error(&self, core: usize) {
         self.core(core).tls_handshake_errors.add(1);
@@ -279,6 +293,7 @@ impl Metrics {
                 series.duration.reset();
             }
             core.users.iter().for_each(Counter::reset);
+            core.impersonations.reset();
             core.tls_handshake_errors.reset();
         }
         if let Some(flow_control) = self.flow_control.get() {
@@ -290,6 +305,7 @@ impl Metrics {
     pub fn render(&self) -> String {
         let mut out = Exposition::default();
         families::render(&self.cores, &mut out);
+        impersonation::render(&self.cores, &mut out);
         process::collect(&mut out);
         if let Some(flow_control) = self.flow_control.get() {
             flow_control::collect(flow_control, &mut out);

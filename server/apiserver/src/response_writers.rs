@@ -97,8 +97,13 @@ pub fn discovery_incomplete(head: &Head<'_>) -> Response {
 
 /// 429 of the limits on what is worked on at once.
 pub fn too_many_requests() -> Response {
+    too_many_requests_for(1)
+}
+
+/// The same, to come again after so many seconds.
+pub fn too_many_requests_for(seconds: i64) -> Response {
     let mut response = plain_error(429, "Too many requests, please try again later.");
-    response.headers.push(("retry-after", "1".to_owned()));
+    response.headers.push(("retry-after", seconds.to_string()));
     response
 }
 

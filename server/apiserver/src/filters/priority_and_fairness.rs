@@ -39,11 +39,12 @@ impl PriorityAndFairness {
         }
     }
 
-    fn refuse(&self, request: &Request<'_>) -> Outcome {
+    fn refuse(&self, request: &Request<'_>, classified: &Classified) -> Outcome {
         if let Some(labels) = RequestLabels::of(request.head, request.info) {
             self.metrics.observe_termination(request.core.index, &labels, false, 429);
         }
-        Outcome::Ready(response_writers::too_many_requests())
+        let seconds = classified.retry_after(request.core.unix_seconds());
+        Outcome::Ready(response_writers::too_many_requests_for(seconds))
     }
 
     /// Until when a request may wait: a quarter of the time it has.
@@ -118,20 +119,20 @@ impl Filter for PriorityAndFairness {
             BodyProgress::Awaited | BodyProgress::Wanted => {
                 if engine.would_reject(&classified, request.user, info) {
                     engine.reject(&classified);
-                    return self.refuse(request);
+                    return self.refuse(request, &classified);
                 }
                 return next.serve(request);
             }
         }
         if state.refused.get() {
-            return self.refuse(request);
+            return self.refuse(request, &classified);
         }
         let waited = state.seat.borrow_mut().take();
         let mut seat = match waited {
             Some(seat) => seat,
             None => match self.begin(engine, &classified, request) {
                 Verdict::Run(seat) => seat,
-                Verdict::Reject => return self.refuse(request),
+                Verdict::Reject => return self.refuse(request, &classified),
                 Verdict::Wait(ticket) => {
                     *state.ticket.borrow_mut() = Some(ticket);
                     // It comes through the chain again, and need not be found out about again.

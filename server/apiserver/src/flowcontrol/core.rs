@@ -159,6 +159,11 @@ impl Classified {
         &self.active.config.flow_schemas()[self.schema].name
     }
 
+    /// After how many seconds a request may come again that its level turns away in a second of the Unix clock.
+    pub fn retry_after(&self, second: i64) -> i64 {
+        self.level().dropped(second)
+    }
+
     /// The name of the level.
     pub fn priority_level(&self) -> &str {
         &self.level().name

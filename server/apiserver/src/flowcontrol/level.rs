@@ -15,6 +15,7 @@ use super::{
     allocation::Bounds,
     config::{PriorityLevel, QueuingConfiguration},
     demand::{Demand, DemandStats},
+    dropped_requests::DroppedRequests,
     queue_set::{QueueSet, SeatNanos},
     seats::{CallCore, Seats},
     stats::Padded,
@@ -39,6 +40,7 @@ pub struct Level {
     /// Requests in a queue, those of all cores together: the limit of a queue's length is for all of them.
     lengths: Box<[AtomicU32]>,
     cores: Box<[Padded<LevelCore>]>,
+    dropped: Mutex<DroppedRequests>,
 }
 
 /// What a core has of a level.
@@ -123,7 +125,13 @@ impl Level {
             target: Mutex::default(),
             lengths: (0..lengths).map(|_| AtomicU32::new(0)).collect(),
             cores: (0..cores).map(|_| Padded::default()).collect(),
+            dropped: Mutex::default(),
         }
+    }
+
+    /// A request is turned away in a second of the Unix clock: after how many seconds may it come again?
+    pub fn dropped(&self, second: i64) -> i64 {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).record(second)
     }
 
     /// What a core has of it.

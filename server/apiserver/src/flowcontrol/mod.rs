@@ -14,6 +14,7 @@ pub mod core;
 pub mod dealer;
 pub mod debug;
 pub mod demand;
+mod dropped_requests;
 pub mod dump;
 pub mod estimate;
 pub mod level;

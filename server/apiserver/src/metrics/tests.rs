@@ -142,3 +142,22 @@ fn everything_else() {
     }
     assert_eq!(metrics.render_slis(), "");
 }
+
+#[test]
+fn impersonations_of_all_cores_are_merged() {
+    let metrics = Metrics::new(2);
+    metrics.observe_impersonation(0, 5, true, Duration::from_micros(30));
+    metrics.observe_impersonation(1, 5, true, Duration::from_millis(3));
+    metrics.observe_impersonation(1, 0, false, Duration::ZERO);
+    metrics.observe_impersonation_check(1, 4, false, Duration::ZERO);
+    let text = metrics.render();
+    check(&text, r#"apiserver_impersonation_attempts_total{decision="allowed",mode="legacy"} 2"#);
+    check(&text, r#"apiserver_impersonation_attempts_total{decision="denied",mode=""} 1"#);
+    let bucket = "apiserver_impersonation_attempts_duration_seconds_bucket";
+    check(&text, &format!(r#"{bucket}{{decision="allowed",mode="legacy",le="0.001"}} 1"#));
+    check(&text, &format!(r#"{bucket}{{decision="allowed",mode="legacy",le="16.384"}} 2"#));
+    let checks = "apiserver_impersonation_authorization_attempts_total";
+    check(&text, &format!(r#"{checks}{{decision="denied",mode="user-info"}} 1"#));
+    metrics.reset();
+    assert!(!metrics.render().contains("mode=\"legacy\""));
+}

@@ -309,7 +309,10 @@ impl ListParts for RulesBody {
             self.begin(Stage::Ended);
             piece.extend_from_slice(&self.end());
         }
-        part(piece.into());
+        // Where no rule is about resources there is nothing between the head and those about paths.
+        if !piece.is_empty() {
+            part(piece.into());
+        }
         Ok(Step::On { encoded })
     }
 }

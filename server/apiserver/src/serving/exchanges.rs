@@ -436,7 +436,8 @@ impl Exchanges {
                         answered(state, *status, *bytes);
                         responder.finish(stream);
                         self.slots.remove(index);
-                        return sent;
+                        // What says that it is over has to go out, though nothing else comes with it.
+                        return true;
                     }
                     Ok(StreamState::Abort) | Err(_) => {
                         if polled.is_err() {
@@ -444,7 +445,7 @@ impl Exchanges {
                         }
                         responder.abort(stream);
                         self.slots.remove(index);
-                        return sent;
+                        return true;
                     }
                 }
                 let limit = if source.is_watch() { None } else { state.deadline.get() };

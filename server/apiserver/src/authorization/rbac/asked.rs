@@ -36,7 +36,7 @@ pub(super) struct Refused {
     count: Cell<usize>,
 }
 
-const REFUSED: usize = 16;
+const REFUSED: usize = 8;
 
 impl Refused {
     /// Whether a role is known not to allow it.

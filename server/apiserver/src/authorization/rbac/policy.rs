@@ -38,6 +38,8 @@ pub(super) struct CompiledRole {
     path_rules: Box<[u32]>,
     /// The bits of all keys, see [`filter_bit`].
     filter: u64,
+    /// Whether a look at all its rules costs more than to know that there was one.
+    is_heavy: bool,
 }
 
 impl CompiledRole {
@@ -69,7 +71,8 @@ impl CompiledRole {
         if !wide_rules.is_empty() {
             filter = u64::MAX;
         }
-        CompiledRole { rules, table, by_name, wide_rules, path_rules, filter }
+        let is_heavy = rules.rules.len() > ROLE_RULES_WALKED;
+        CompiledRole { rules, table, by_name, wide_rules, path_rules, filter, is_heavy }
     }
 
     /// Whether one of its rules allows what is asked.
@@ -91,11 +94,6 @@ impl CompiledRole {
     /// Whether it has rules about paths.
     pub(super) fn has_paths(&self) -> bool {
         !self.path_rules.is_empty()
-    }
-
-    /// Whether a look at all its rules costs more than to know that there was one.
-    fn is_heavy(&self) -> bool {
-        self.rules.rules.len() > ROLE_RULES_WALKED
     }
 }
 
@@ -271,7 +269,7 @@ impl Policy {
         if !slot.may_allow(asked) {
             return Some(false);
         }
-        if !role.is_heavy() {
+        if !role.is_heavy {
             return Some(role.allows(self.seed, asked));
         }
         let is_allowed = !asked.refused.has(number) && role.allows(self.seed, asked);

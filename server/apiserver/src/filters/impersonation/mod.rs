@@ -14,6 +14,7 @@ use self::last_modes::LastModes;
 use super::{Filter, Handler, chain::ChainConfig};
 use crate::{
     authorization::Authorizers,
+    metrics::Metrics,
     request::{BodyProgress, Request},
     response::{Outcome, Response},
     response_writers,
@@ -23,6 +24,7 @@ use crate::{
 pub struct Impersonation {
     authorizers: Arc<Authorizers>,
     last_modes: Arc<LastModes>,
+    metrics: Arc<Metrics>,
 }
 
 impl Impersonation {
@@ -31,6 +33,7 @@ impl Impersonation {
         Impersonation {
             authorizers: config.authorizers.clone(),
             last_modes: config.impersonation_modes.clone(),
+            metrics: config.metrics.clone(),
         }
     }
 }
@@ -57,7 +60,9 @@ impl Impersonation {
             // Authentication already gave the user that was found when the head came.
             return next.serve(&behind);
         }
-        match mode::impersonated(&self.authorizers, request.user, request.info, &wanted, &self.last_modes) {
+        let counts = Some((&*self.metrics, request.core.index));
+        let last_modes = &self.last_modes;
+        match mode::impersonated(&self.authorizers, request.user, request.info, &wanted, last_modes, counts) {
             Ok(user) => {
                 let user = Arc::new(user);
                 tracing::debug!(requestor = request.user.name, user = user.name, "impersonating");

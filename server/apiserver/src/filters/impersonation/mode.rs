@@ -6,7 +6,7 @@
 //!
 //! The mode that last worked for a user is tried before the others.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Instant};
 
 use ringbolt_machinery::{
     field::quote,
@@ -25,6 +25,7 @@ use crate::{
         },
     },
     authorization::{Authorizers, Decision, forbidden_verb},
+    metrics::Metrics,
 };
 
 /// Group of all nodes.
@@ -113,25 +114,46 @@ pub(super) fn impersonated(
     info: &RequestInfo<'_>,
     wanted: &UserInfo,
     last_modes: &LastModes,
+    counts: Counts<'_>,
 ) -> Result<UserInfo, Status> {
+    let begun = Instant::now();
+    let (mode, result) = first_that_allows(authorizers, requestor, info, wanted, last_modes, counts);
+    if let Some((metrics, core)) = counts {
+        metrics.observe_impersonation(core, mode, result.is_ok(), begun.elapsed());
+    }
+    result
+}
+
+/// Who counts, and on which core.
+pub(super) type Counts<'c> = Option<(&'c Metrics, usize)>;
+
+/// The user with the place of its mode among labels, 0 for none.
+fn first_that_allows(
+    authorizers: &Authorizers,
+    requestor: &UserInfo,
+    info: &RequestInfo<'_>,
+    wanted: &UserInfo,
+    last_modes: &LastModes,
+    counts: Counts<'_>,
+) -> (usize, Result<UserInfo, Status>) {
     let mut refusal = None;
     let last = last_modes.get(&requestor.name);
     let others = (0..MODES.len()).filter(|at| Some(*at) != last);
     for at in last.into_iter().chain(others) {
         let Some(&mode) = MODES.get(at).filter(|mode| mode.applies(requestor, wanted)) else { continue };
-        let questions = Questions { authorizers, requestor, mode };
+        let questions = Questions { authorizers, requestor, mode, counts };
         match questions.on(info).and_then(|()| questions.become_user(wanted)) {
             Ok(user) => {
                 if last != Some(at) {
                     last_modes.set(&requestor.name, at);
                 }
-                return Ok(user);
+                return (at + 1, Ok(user));
             }
             Err(status) => refusal.get_or_insert(status),
         };
     }
     // The older mode is about everyone, so somebody has refused.
-    Err(refusal.unwrap_or_else(|| Status::internal_error("all impersonation modes failed")))
+    (0, Err(refusal.unwrap_or_else(|| Status::internal_error("all impersonation modes failed"))))
 }
 
 /// What has to be asked for one mode.
@@ -139,11 +161,19 @@ struct Questions<'q> {
     authorizers: &'q Authorizers,
     requestor: &'q UserInfo,
     mode: Mode,
+    counts: Counts<'q>,
 }
 
 impl Questions<'_> {
     fn ask(&self, verb: &str, info: &RequestInfo<'_>) -> Result<(), Status> {
-        match self.authorizers.authorize_verb(self.requestor, verb, info) {
+        let begun = Instant::now();
+        let decision = self.authorizers.authorize_verb(self.requestor, verb, info);
+        if let Some((metrics, core)) = self.counts {
+            let label = MODES.iter().position(|mode| *mode == self.mode).map_or(0, |at| at + 1);
+            let is_allowed = decision == Decision::Allow;
+            metrics.observe_impersonation_check(core, label, is_allowed, begun.elapsed());
+        }
+        match decision {
             Decision::Allow => Ok(()),
             Decision::NoOpinion(reason) => Err(forbidden_verb(self.requestor, verb, info, &reason)),
         }

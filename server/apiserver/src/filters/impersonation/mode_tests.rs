@@ -23,6 +23,7 @@ fn groups() {
             &info("/api/v1/pods"),
             &user(name, groups),
             &LastModes::default(),
+            None,
         );
         assert_eq!(found.unwrap(), user(name, expect), "{name} {groups:?}");
     };
@@ -56,6 +57,7 @@ fn refusals() {
             &info(path),
             &wanted,
             &LastModes::default(),
+            None,
         );
         let status = found.expect_err(path);
         assert_eq!((status.code, status.message.as_str()), (403, expect));
@@ -145,7 +147,8 @@ fn the_mode_that_worked_is_tried_first() {
     let authorizers = Authorizers::of_modes(&[AuthorizationMode::Rbac]);
     let (admin, last_modes) = (user("admin", &["system:masters"]), LastModes::default());
     let check = |wanted: UserInfo, expect: &[&str]| {
-        let found = impersonated(&authorizers, &admin, &info("/api/v1/pods"), &wanted, &last_modes).unwrap();
+        let found =
+            impersonated(&authorizers, &admin, &info("/api/v1/pods"), &wanted, &last_modes, None).unwrap();
         assert_eq!(found.groups, expect, "{wanted:?}");
     };
     let node = || user("system:node:n", &[]);
@@ -156,6 +159,7 @@ fn the_mode_that_worked_is_tried_first() {
     check(user("jane", &[]), &["system:authenticated"]);
     check(node(), &["system:authenticated"]);
     let other = user("other", &["system:masters"]);
-    let found = impersonated(&authorizers, &other, &info("/api/v1/pods"), &node(), &last_modes).unwrap();
+    let found =
+        impersonated(&authorizers, &other, &info("/api/v1/pods"), &node(), &last_modes, None).unwrap();
     assert!(found.is_in_group("system:nodes"));
 }
