@@ -222,8 +222,13 @@ impl Versions for ResourceStore {
 /// What a client calls its program: the start of its User-Agent.
 fn program(agent: &[u8]) -> String {
     let agent = String::from_utf8_lossy(agent);
+    let agent = agent.split('/').next().unwrap_or("");
+    // As of all that are not made up.
+    if agent.len() <= FIELD_MANAGER_MAX && agent.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return agent.to_owned();
+    }
     let mut name = String::new();
-    for c in agent.split('/').next().unwrap_or("").chars().filter(|c| quote::is_printable(*c)) {
+    for c in agent.chars().filter(|c| quote::is_printable(*c)) {
         if name.len() + c.len_utf8() > FIELD_MANAGER_MAX {
             break;
         }

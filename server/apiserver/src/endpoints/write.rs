@@ -73,7 +73,7 @@ pub(crate) fn remove(store: &ResourceStore, stored: &Object) -> Write {
 }
 
 fn key(namespace: &str, name: &str) -> Box<str> {
-    if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into_boxed_str() }
+    if namespace.is_empty() { name.into() } else { [namespace, "/", name].concat().into_boxed_str() }
 }
 
 /// What a client is told of a write that did not happen. Preconditions are the callers' matter: they retry, or

@@ -55,7 +55,6 @@ fn line_separator(bytes: &[u8], at: usize) -> bool {
 
 /// Writes `s` as a JSON string, quotes included.
 pub fn write_string(out: &mut Vec<u8>, s: &str) {
-    out.reserve(s.len() + 2);
     out.push(b'"');
     if is_plain(s.as_bytes()) {
         out.extend_from_slice(s.as_bytes());

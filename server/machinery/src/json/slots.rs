@@ -36,31 +36,40 @@ pub(crate) struct Open {
     start: usize,
     /// Its fields that have a slot, a bit each.
     given: u64,
-    /// Those that were taken for members of this very object.
-    seen: u64,
+    /// Those of them that an earlier value of the struct left, and no member of this very object.
+    left: u64,
     /// Whether the slots are in the order of the fields.
     in_order: bool,
+}
+
+impl Open {
+    /// Whether a field has a slot.
+    #[inline(always)]
+    pub(crate) fn has(&self, index: usize) -> bool {
+        self.given >> index & 1 != 0
+    }
 }
 
 impl<'a> Slots<'a> {
     /// Opens a struct, with what an earlier value of it left.
     #[inline]
     pub(crate) fn open(&mut self, of: &Struct, previous: Option<Value<'a>>) -> Open {
-        let mut open = Open { start: self.slots.len(), given: 0, seen: 0, in_order: true };
+        let mut open = Open { start: self.slots.len(), given: 0, left: 0, in_order: true };
         if let Some(Value::Map(map)) = previous {
             for (name, value) in map.into_entries() {
                 if let Some((index, _)) = of.field(name) {
                     self.set(&mut open, index, Some(value));
                 }
             }
+            open.left = open.given;
         }
         open
     }
 
     /// The value of a field, to change: none where it was not given.
     pub(crate) fn get_mut(&mut self, open: &mut Open, index: usize) -> &mut Option<Value<'a>> {
-        if open.given >> index & 1 == 0 {
-            self.set(open, index, None);
+        if !open.has(index) {
+            self.add(open, index, None);
         }
         // It is mostly the last one.
         let slots = &mut self.slots[open.start..];
@@ -70,36 +79,35 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// Notes a member. Answers whether there was one of that name, and takes what that or an earlier value of the
-    /// struct left.
-    #[inline]
+    /// Notes a member whose field has a slot. Answers whether there was a member of that name, and takes what that or an
+    /// earlier value of the struct left.
     pub(crate) fn see(&mut self, open: &mut Open, index: usize) -> (bool, Option<Value<'a>>) {
-        let seen = open.seen >> index & 1 != 0;
-        open.seen |= 1 << index;
-        (seen, self.take(open, index))
+        let is_left = open.left >> index & 1 != 0;
+        open.left &= !(1 << index);
+        (!is_left, self.take(open, index))
     }
 
     /// Takes a field's value.
     #[inline]
     pub(crate) fn take(&mut self, open: &mut Open, index: usize) -> Option<Value<'a>> {
-        if open.given >> index & 1 != 0 { self.get_mut(open, index).take() } else { None }
+        if open.has(index) { self.get_mut(open, index).take() } else { None }
     }
 
     /// Gives a field its value.
-    #[inline(always)]
     pub(crate) fn set(&mut self, open: &mut Open, index: usize, value: Option<Value<'a>>) {
-        if open.given >> index & 1 != 0 {
-            self.replace(open, index, value);
+        if open.has(index) {
+            *self.get_mut(open, index) = value;
         } else {
-            open.in_order &= open.given >> index == 0;
-            open.given |= 1 << index;
-            self.slots.push(Slot { index, value });
+            self.add(open, index, value);
         }
     }
 
-    #[cold]
-    fn replace(&mut self, open: &mut Open, index: usize, value: Option<Value<'a>>) {
-        *self.get_mut(open, index) = value;
+    /// Gives a field that has no slot its value.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, open: &mut Open, index: usize, value: Option<Value<'a>>) {
+        open.in_order &= open.given >> index == 0;
+        open.given |= 1 << index;
+        self.slots.push(Slot { index, value });
     }
 
     /// Closes the innermost struct into a map in field order, as encoding the Go struct would write it.

@@ -7,7 +7,7 @@ use super::{
     DecodeError, Decoded, base64, encode_untyped,
     path::{Path, Step},
     reader::{Malformed, Reader, to_text},
-    slots::Slots,
+    slots::{Open, Slots},
     syntax,
     untyped::{Entries, Untyped},
     zero,
@@ -16,7 +16,7 @@ use crate::{
     int_or_string,
     limits::TREE_DEPTH_MAX,
     quantity,
-    schema::{Composite, Element, Schema, StructId, Type},
+    schema::{Composite, Element, Schema, Struct, StructId, Type},
     strict::{Collector, Mode, StrictKind},
     time,
     value::Value,
@@ -237,20 +237,41 @@ impl<'a, 's> Typed<'a, 's> {
                 continue;
             };
             let field = &of.fields[index];
-            let (given_before, previous) = self.slots.see(&mut open, index);
-            if given_before && let Some(strict) = &mut self.base.strict {
-                strict.add(StrictKind::Duplicate, path.field(name));
+            if open.has(index) {
+                self.member_again(of, &mut open, index, name, path)?;
+                continue;
             }
             let value = if field.ty == Type::String && self.base.reader.peek()? == b'"' {
                 // The most by far.
                 Some(Value::String(self.base.reader.string(self.base.arena)?))
             } else {
                 let here = path.then(Step::Field(field, of.name));
-                self.value(field.ty, field.pointer, previous, &here)?
+                self.value(field.ty, field.pointer, None, &here)?
             };
-            self.slots.set(&mut open, index, value);
+            self.slots.add(&mut open, index, value);
         }
         Ok(Value::Map(self.slots.close(self.base.arena, schema, of, open)))
+    }
+
+    /// A member whose field has a value, of one before it or of an earlier value of the struct.
+    #[cold]
+    fn member_again(
+        &mut self,
+        of: &Struct,
+        open: &mut Open,
+        index: usize,
+        name: &str,
+        path: &Path<'_>,
+    ) -> Result<(), Stop> {
+        let field = &of.fields[index];
+        let (is_duplicate, previous) = self.slots.see(open, index);
+        if is_duplicate && let Some(strict) = &mut self.base.strict {
+            strict.add(StrictKind::Duplicate, path.field(name));
+        }
+        let here = path.then(Step::Field(field, of.name));
+        let value = self.value(field.ty, field.pointer, previous, &here)?;
+        self.slots.set(open, index, value);
+        Ok(())
     }
 
     fn element(

@@ -48,11 +48,13 @@ pub(crate) fn unset<'a>(arena: &'a Bump, schema: &Schema, field: &Field) -> Opti
 }
 
 /// Whether a field that was not set is left out.
+#[inline]
 pub(crate) fn left_out_unset(field: &Field) -> bool {
     field.omit_zero || field.omit_empty && (field.pointer || can_be_empty(field.ty))
 }
 
 /// Types that have an empty value for `omitempty`; structs (also `Time`, `Quantity`, …) have none.
+#[inline]
 fn can_be_empty(ty: Type) -> bool {
     match ty {
         Type::String
@@ -74,6 +76,7 @@ fn can_be_empty(ty: Type) -> bool {
 }
 
 /// Whether a field that was set to `value` is left out all the same.
+#[inline]
 pub(crate) fn left_out(schema: &Schema, field: &Field, value: &Value<'_>) -> bool {
     if field.pointer {
         return value.is_null() && left_out_unset(field);
@@ -83,6 +86,7 @@ pub(crate) fn left_out(schema: &Schema, field: &Field, value: &Value<'_>) -> boo
 }
 
 /// False, 0, "", no items.
+#[inline]
 pub(crate) fn is_empty(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
