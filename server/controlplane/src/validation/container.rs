@@ -13,7 +13,7 @@ use ringbolt_machinery::{
 
 use super::{
     Errors, each_invalid, field_selector, label, maps, one_of, probe, required, resource_name, resources,
-    security_context, volume::Volume, volume_source,
+    security_context, seen::Seen, volume::Volume, volume_source,
 };
 use crate::tree::{Members, is_zero};
 
@@ -212,13 +212,13 @@ fn common(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
 
 fn resize_policy(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &mut Errors) {
     let path = child(path, "resizePolicy");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<'_> = Seen::default();
     for (at, policy) in maps(container.items("resizePolicy")) {
         let (resource, restart) = (policy.text("resourceName"), policy.text("restartPolicy"));
-        if seen.contains(&resource) {
+        if seen.contains(resource) {
             errors.push(FieldError::duplicate(index(&path, at), resource));
         }
-        seen.push(resource);
+        seen.insert(resource);
         for (value, supported) in
             [(resource, ["cpu", "memory"]), (restart, ["NotRequired", "RestartContainer"])]
         {
@@ -290,7 +290,7 @@ fn probes(container: &Map<'_>, around: &Surroundings<'_>, path: &str, errors: &m
 
 fn ports(container: &Map<'_>, path: &str, errors: &mut Errors) {
     let path = child(path, "ports");
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<'_> = Seen::default();
     for (at, port) in maps(container.items("ports")) {
         let path = index(&path, at);
         let name = port.text("name");
@@ -298,10 +298,10 @@ fn ports(container: &Map<'_>, path: &str, errors: &mut Errors) {
             let messages = port_name_errors(name);
             if !messages.is_empty() {
                 each_invalid(messages, &child(&path, "name"), name, errors);
-            } else if names.contains(&name) {
+            } else if names.contains(name) {
                 errors.push(FieldError::duplicate(child(&path, "name"), name));
             } else {
-                names.push(name);
+                names.insert(name);
             }
         }
         let number = port.int("containerPort").unwrap_or(0);
@@ -460,7 +460,7 @@ fn environment_sources(container: &Map<'_>, path: &str, errors: &mut Errors) {
 fn mounts(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &mut Errors) {
     let path = child(path, "volumeMounts");
     let devices: Vec<_> = maps(container.items("volumeDevices")).map(|(_, d)| d).collect();
-    let mut points: Vec<&str> = Vec::new();
+    let mut points: Seen<'_> = Seen::default();
     for (at, mount) in maps(container.items("volumeMounts")) {
         let item = index(&path, at);
         let (name, point) = (mount.text("name"), mount.text("mountPath"));
@@ -473,10 +473,10 @@ fn mounts(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
         if point.is_empty() {
             errors.push(FieldError::required(child(&item, "mountPath"), ""));
         }
-        if points.contains(&point) {
+        if points.contains(point) {
             errors.push(FieldError::invalid(child(&item, "mountPath"), point, "must be unique"));
         }
-        points.push(point);
+        points.insert(point);
         if devices.iter().any(|d| d.text("name") == name) {
             let why = "must not already exist in volumeDevices";
             errors.push(FieldError::invalid(child(&item, "name"), name, why));
@@ -537,14 +537,14 @@ fn mount_modes(mount: &Map<'_>, container: &Map<'_>, path: &str, errors: &mut Er
 
 fn devices(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &mut Errors) {
     let path = child(path, "volumeDevices");
-    let (mut names, mut points): (Vec<&str>, Vec<&str>) = Default::default();
+    let (mut names, mut points): (Seen<'_>, Seen<'_>) = Default::default();
     for (at, device) in maps(container.items("volumeDevices")) {
         let path = index(&path, at);
         let (name, point) = (device.text("name"), device.text("devicePath"));
         if name.is_empty() {
             errors.push(FieldError::required(child(&path, "name"), ""));
         }
-        if names.contains(&name) {
+        if names.contains(name) {
             errors.push(FieldError::invalid(child(&path, "name"), name, "must be unique"));
         }
         match around.volumes.iter().find(|v| v.name == name) {
@@ -559,14 +559,14 @@ fn devices(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &
         if point.is_empty() {
             errors.push(FieldError::required(child(&path, "devicePath"), ""));
         }
-        if points.contains(&point) {
+        if points.contains(point) {
             errors.push(FieldError::invalid(child(&path, "devicePath"), point, "must be unique"));
         }
         if point.split('/').any(|step| step == "..") {
             let why = "can not contain backsteps ('..')";
             errors.push(FieldError::invalid(child(&path, "devicePath"), point, why));
         } else {
-            points.push(point);
+            points.insert(point);
         }
         if maps(container.items("volumeMounts")).any(|(_, m)| m.text("name") == name) {
             let why = "must not already exist in volumeMounts";
@@ -577,7 +577,7 @@ fn devices(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &
             errors.push(FieldError::invalid(child(&path, "devicePath"), point, why));
         }
         if !name.is_empty() {
-            names.push(name);
+            names.insert(name);
         }
     }
 }

@@ -15,7 +15,7 @@ use ringbolt_machinery::{
 
 use super::{
     Errors, address, container, container::Surroundings, each_invalid, go, label, maps, one_of, placement,
-    pod_resources, resource_name, resources, security_context, volume, windows,
+    pod_resources, resource_name, resources, security_context, seen::Seen, volume, windows,
 };
 use crate::tree::{Members, map};
 
@@ -268,30 +268,30 @@ fn subdomains(spec: &Map<'_>, members: &[&str], path: &str, errors: &mut Errors)
 }
 
 fn scheduling_gates(spec: &Map<'_>, path: &str, errors: &mut Errors) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<'_> = Seen::default();
     for (at, gate) in spec.items("schedulingGates").iter().enumerate() {
         let (name, path) = (gate.str_at(&["name"]).unwrap_or(""), index(path, at));
         each_invalid(qualified_name_errors(name), &path, name, errors);
-        if seen.contains(&name) {
+        if seen.contains(name) {
             errors.push(FieldError::duplicate(path, name));
         }
-        seen.push(name);
+        seen.insert(name);
     }
 }
 
 fn resource_claims(spec: &Map<'_>, path: &str, errors: &mut Errors) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<'_> = Seen::default();
     for (at, claim) in spec.items("resourceClaims").iter().enumerate() {
         let Some(claim) = claim.as_map() else { continue };
         let path = index(path, at);
         let name = claim.text("name");
         if name.is_empty() {
             errors.push(FieldError::required(child(&path, "name"), ""));
-        } else if seen.contains(&name) {
+        } else if seen.contains(name) {
             errors.push(FieldError::duplicate(child(&path, "name"), name));
         } else {
             label(name, &child(&path, "name"), errors);
-            seen.push(name);
+            seen.insert(name);
         }
         let sources = ["resourceClaimName", "resourceClaimTemplateName"].map(|m| claim.has(m));
         if sources[0] == sources[1] {

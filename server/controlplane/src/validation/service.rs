@@ -11,7 +11,7 @@ use ringbolt_machinery::{
 
 use super::{
     Errors, address, each_invalid, ingress, label, maps, one_of, one_of_optional, port_number, probe,
-    service_addresses, with_map,
+    seen::Seen, service_addresses, with_map,
 };
 use crate::tree::Members;
 
@@ -101,7 +101,7 @@ fn by_type(spec: &Map<'_>, errors: &mut Errors) {
 fn ports(spec: &Map<'_>, errors: &mut Errors) {
     let list = spec.items("ports");
     let several = list.len() > 1;
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<'_> = Seen::default();
     for (at, port) in maps(list) {
         let path = index("spec.ports", at);
         let name = port.text("name");
@@ -109,10 +109,10 @@ fn ports(spec: &Map<'_>, errors: &mut Errors) {
             errors.push(FieldError::required(child(&path, "name"), ""));
         } else if !name.is_empty() {
             label(name, &child(&path, "name"), errors);
-            if names.contains(&name) {
+            if names.contains(name) {
                 errors.push(FieldError::duplicate(child(&path, "name"), name));
             }
-            names.push(name);
+            names.insert(name);
         }
         port_number(port.int("port").unwrap_or(0), &child(&path, "port"), errors);
         match port.text("protocol") {
