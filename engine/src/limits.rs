@@ -75,9 +75,9 @@ pub(crate) const TURN_BYTES_MIN: usize = 2 * TLS_RECORD_PLAIN_BYTES;
 /// long may a request that has just come wait for others. A round costs a system call of 1 to 2 µs.
 pub(crate) const ROUND_WORK: Duration = Duration::from_micros(50);
 
-/// The same where one flow has the core for itself, and nobody waits but those who would come now: the first of them
-/// waits for no longer than anything may hold a core.
-pub(crate) const ROUND_WORK_ALONE: Duration = Duration::from_micros(500);
+/// The same where one flow has the core for itself, and nobody waits but those who would come now. What is done together
+/// is sent together and costs client and server less; the first who comes waits for so long, once a [`CONTENDED_TIME`].
+pub(crate) const ROUND_WORK_ALONE: Duration = Duration::from_millis(2);
 
 /// For how long after turns of different flows a core expects more of them, and works in short rounds.
 pub(crate) const CONTENDED_TIME: Duration = Duration::from_secs(1);

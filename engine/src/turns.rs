@@ -114,7 +114,8 @@ impl Turns {
         if place != 0 {
             self.virtual_time = self.virtual_time.max(self.flows[place].used);
         }
-        if place != std::mem::replace(&mut self.last, place) {
+        // Who is being opened will be one of the others.
+        if place != Flow::Unknown.place() && place != std::mem::replace(&mut self.last, place) {
             self.contended = Some(now);
         }
         let slot = self.flows[place].slots.pop_front();
@@ -219,6 +220,22 @@ mod tests {
         turns.charge(HEAVY, PIECE);
         let rest: Vec<u32> = std::iter::from_fn(|| pop(&mut turns).map(|(slot, _)| slot)).collect();
         assert_eq!(rest, [0, 1, 2]);
+    }
+
+    #[test]
+    fn flows_that_alternate_compete_and_connections_that_open_do_not() {
+        let (mut turns, now) = (Turns::default(), Instant::now());
+        let mut serve = |flow: Flow, now: Instant| {
+            turns.push(flow, 1);
+            turns.pop(now);
+            turns.is_contended(now)
+        };
+        serve(HEAVY, now);
+        let later = now + CONTENDED_TIME;
+        assert!(!serve(Flow::Unknown, later) && !serve(HEAVY, later), "it is alone");
+        assert!(serve(LIGHT, later) && serve(LIGHT, later + CONTENDED_TIME / 2));
+        assert!(!serve(LIGHT, later + CONTENDED_TIME));
+        assert!(serve(HEAVY, later + CONTENDED_TIME));
     }
 
     #[test]
