@@ -89,7 +89,9 @@ pub(super) struct Verified {
 pub fn pem_error(error: &pem::Error) -> String {
     let text = |bytes: &[u8]| quote(&String::from_utf8_lossy(bytes));
     match error {
-        pem::Error::MissingSectionEnd { end_marker } => format!("no line {} follows", text(end_marker)),
+        pem::Error::MissingSectionEnd { end_marker } => {
+            format!("the section {} does not end", text(end_marker))
+        }
         pem::Error::IllegalSectionStart { line } => format!("a section begins in a bad way: {}", text(line)),
         other => other.to_string(),
     }

@@ -257,5 +257,5 @@ fn what_is_wrong_with_pem_is_said_in_words() {
         let error = ClientCertificates::from_pem(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(expect) && !error.contains("45, 45"), "{error}");
     };
-    check("-----BEGIN CERTIFICATE-----\nMAA=\n", "-----END CERTIFICATE-----");
+    check("-----BEGIN CERTIFICATE-----\nMAA=\n", "the section \"CERTIFICATE\" does not end");
 }
