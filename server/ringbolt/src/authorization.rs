@@ -152,8 +152,8 @@ mod tests {
             Err("authorizer type Node is not allowed if it was not enabled at initial server startup"),
         );
         check(
-            &format!("{rbac}, {{type: AlwaysDeny, name: no}}"),
-            Err("expected name alwaysdeny for authorizer AlwaysDeny instead of no"),
+            &format!("{rbac}, {{type: AlwaysDeny, name: never}}"),
+            Err("expected name alwaysdeny for authorizer AlwaysDeny instead of never"),
         );
     }
 }

@@ -275,11 +275,9 @@ fn a_full_queue_and_a_level_without_one_turn_away() {
 
 #[test]
 fn a_refusal_says_when_to_come_back() {
-    let flow_control = FlowControl::new(1, 1, Instant::now());
-    let mut config = one_seat(LimitResponse::Reject).config().priority_levels().to_vec();
-    config.iter_mut().for_each(|level| level.nominal_concurrency_shares = 0);
-    flow_control
-        .publish(Config::new(one_seat(LimitResponse::Reject).config().flow_schemas().to_vec(), config));
+    let flow_control = one_seat(LimitResponse::Reject);
+    let mut holder = h2(&flow_control);
+    ask(&mut holder, 1, "/hold", "weak");
     let mut rig = rig(Protocol::from_alpn(None, 100), &flow_control);
     let answer = rig.ask(&format!("GET /ok HTTP/1.1\r\nHost: a\r\n{WEAK}\r\n")).to_lowercase();
     assert!(answer.starts_with("http/1.1 429 "), "{answer}");
