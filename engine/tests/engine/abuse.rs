@@ -82,18 +82,8 @@ fn many_senders_share_few_buffers() {
             let addr = server.addr();
             thread::spawn(move || {
                 let mut client = connect(addr);
-                client.write_all(b"echo\n").unwrap();
-                let body = patterned(i * 1000, 200_000);
-                let mut writer = client.try_clone().unwrap();
-                let sent = body.clone();
-                let writing = thread::spawn(move || {
-                    writer.write_all(&sent).unwrap();
-                    writer.shutdown(std::net::Shutdown::Write).unwrap();
-                });
-                let mut answer = Vec::new();
-                std::io::Read::read_to_end(&mut client, &mut answer).unwrap();
-                writing.join().unwrap();
-                assert!(answer == body);
+                // All of it in one piece.
+                echoed(&mut client, patterned(i * 1000, 200_000), 200_000);
             })
         })
         .collect();

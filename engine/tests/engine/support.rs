@@ -8,11 +8,12 @@ use ringbolt_engine::{
 use std::{
     collections::HashMap,
     io::{Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{Shutdown, SocketAddr, TcpStream},
     sync::{
         Arc, Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -58,6 +59,23 @@ pub(crate) struct Conn {
     echo: bool,
     /// Bytes of a `big` answer still to be made, and how far it is.
     big: Option<(usize, usize)>,
+}
+
+/// Asks for an echo of a body, sends that in pieces while the answer is read, and holds the two together.
+pub(crate) fn echoed(client: &mut TcpStream, body: Vec<u8>, piece: usize) {
+    client.write_all(b"echo\n").unwrap();
+    let mut writer = client.try_clone().unwrap();
+    let sent = body.clone();
+    let writing = thread::spawn(move || {
+        for piece in sent.chunks(piece) {
+            writer.write_all(piece).unwrap();
+        }
+        writer.shutdown(Shutdown::Write).unwrap();
+    });
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).unwrap();
+    writing.join().unwrap();
+    assert!(answer == body);
 }
 
 /// Bytes of every big answer and request. They repeat after a prime number of bytes, so that no slip by a buffer or

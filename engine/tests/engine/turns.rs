@@ -56,20 +56,7 @@ fn what_came_on_one_connection_stays_in_order_and_is_answered_in_full() {
             let mut client = server.connect();
             thread::spawn(move || {
                 ask(&mut client, &format!("flow {}\n", number % 4));
-                client.write_all(b"echo\n").unwrap();
-                let body = patterned(number * 999, 300_000);
-                let mut writer = client.try_clone().unwrap();
-                let sent = body.clone();
-                let writing = thread::spawn(move || {
-                    for piece in sent.chunks(777) {
-                        writer.write_all(piece).unwrap();
-                    }
-                    writer.shutdown(std::net::Shutdown::Write).unwrap();
-                });
-                let mut answer = Vec::new();
-                std::io::Read::read_to_end(&mut client, &mut answer).unwrap();
-                writing.join().unwrap();
-                assert!(answer == body);
+                echoed(&mut client, patterned(number * 999, 300_000), 777);
             })
         })
         .collect();

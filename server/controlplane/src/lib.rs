@@ -16,6 +16,7 @@ mod quantity;
 pub mod quota;
 mod rbac;
 pub mod registry;
+mod seen;
 mod semantic;
 pub mod services;
 mod strategy;

@@ -13,9 +13,12 @@ use ringbolt_machinery::{
 
 use super::{
     Errors, each_invalid, field_selector, label, maps, one_of, probe, required, resource_name, resources,
-    security_context, seen::Seen, volume::Volume, volume_source,
+    security_context, volume::Volume, volume_source,
 };
-use crate::tree::{Members, is_zero};
+use crate::{
+    seen::Seen,
+    tree::{Members, is_zero},
+};
 
 /// What a container refers to in its pod.
 pub(crate) struct Surroundings<'s> {
@@ -212,13 +215,12 @@ fn common(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
 
 fn resize_policy(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &mut Errors) {
     let path = child(path, "resizePolicy");
-    let mut seen: Seen<'_> = Seen::default();
+    let mut seen = Seen::default();
     for (at, policy) in maps(container.items("resizePolicy")) {
         let (resource, restart) = (policy.text("resourceName"), policy.text("restartPolicy"));
-        if seen.contains(resource) {
+        if !seen.insert(resource) {
             errors.push(FieldError::duplicate(index(&path, at), resource));
         }
-        seen.insert(resource);
         for (value, supported) in
             [(resource, ["cpu", "memory"]), (restart, ["NotRequired", "RestartContainer"])]
         {
@@ -290,7 +292,7 @@ fn probes(container: &Map<'_>, around: &Surroundings<'_>, path: &str, errors: &m
 
 fn ports(container: &Map<'_>, path: &str, errors: &mut Errors) {
     let path = child(path, "ports");
-    let mut names: Seen<'_> = Seen::default();
+    let mut names = Seen::default();
     for (at, port) in maps(container.items("ports")) {
         let path = index(&path, at);
         let name = port.text("name");
@@ -298,10 +300,8 @@ fn ports(container: &Map<'_>, path: &str, errors: &mut Errors) {
             let messages = port_name_errors(name);
             if !messages.is_empty() {
                 each_invalid(messages, &child(&path, "name"), name, errors);
-            } else if names.contains(name) {
+            } else if !names.insert(name) {
                 errors.push(FieldError::duplicate(child(&path, "name"), name));
-            } else {
-                names.insert(name);
             }
         }
         let number = port.int("containerPort").unwrap_or(0);
@@ -460,7 +460,7 @@ fn environment_sources(container: &Map<'_>, path: &str, errors: &mut Errors) {
 fn mounts(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &mut Errors) {
     let path = child(path, "volumeMounts");
     let devices: Vec<_> = maps(container.items("volumeDevices")).map(|(_, d)| d).collect();
-    let mut points: Seen<'_> = Seen::default();
+    let mut points = Seen::default();
     for (at, mount) in maps(container.items("volumeMounts")) {
         let item = index(&path, at);
         let (name, point) = (mount.text("name"), mount.text("mountPath"));
@@ -473,10 +473,9 @@ fn mounts(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &m
         if point.is_empty() {
             errors.push(FieldError::required(child(&item, "mountPath"), ""));
         }
-        if points.contains(point) {
+        if !points.insert(point) {
             errors.push(FieldError::invalid(child(&item, "mountPath"), point, "must be unique"));
         }
-        points.insert(point);
         if devices.iter().any(|d| d.text("name") == name) {
             let why = "must not already exist in volumeDevices";
             errors.push(FieldError::invalid(child(&item, "name"), name, why));
@@ -537,7 +536,7 @@ fn mount_modes(mount: &Map<'_>, container: &Map<'_>, path: &str, errors: &mut Er
 
 fn devices(container: &Map<'_>, path: &str, around: &Surroundings<'_>, errors: &mut Errors) {
     let path = child(path, "volumeDevices");
-    let (mut names, mut points): (Seen<'_>, Seen<'_>) = Default::default();
+    let (mut names, mut points) = (Seen::default(), Seen::default());
     for (at, device) in maps(container.items("volumeDevices")) {
         let path = index(&path, at);
         let (name, point) = (device.text("name"), device.text("devicePath"));

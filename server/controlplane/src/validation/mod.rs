@@ -50,7 +50,6 @@ pub(crate) mod schedule;
 pub(crate) mod scheduling;
 pub(crate) mod secret;
 pub(crate) mod security_context;
-mod seen;
 pub(crate) mod selector;
 pub(crate) mod service;
 pub(crate) mod service_addresses;

@@ -15,9 +15,12 @@ use ringbolt_machinery::{
 
 use super::{
     Errors, address, container, container::Surroundings, each_invalid, go, label, maps, one_of, placement,
-    pod_resources, resource_name, resources, security_context, seen::Seen, volume, windows,
+    pod_resources, resource_name, resources, security_context, volume, windows,
 };
-use crate::tree::{Members, map};
+use crate::{
+    seen::Seen,
+    tree::{Members, map},
+};
 
 fn names<'a>(list: &[Value<'a>]) -> Vec<&'a str> {
     list.iter().filter_map(|c| c.str_at(&["name"])).collect()
@@ -268,19 +271,18 @@ fn subdomains(spec: &Map<'_>, members: &[&str], path: &str, errors: &mut Errors)
 }
 
 fn scheduling_gates(spec: &Map<'_>, path: &str, errors: &mut Errors) {
-    let mut seen: Seen<'_> = Seen::default();
+    let mut seen = Seen::default();
     for (at, gate) in spec.items("schedulingGates").iter().enumerate() {
         let (name, path) = (gate.str_at(&["name"]).unwrap_or(""), index(path, at));
         each_invalid(qualified_name_errors(name), &path, name, errors);
-        if seen.contains(name) {
+        if !seen.insert(name) {
             errors.push(FieldError::duplicate(path, name));
         }
-        seen.insert(name);
     }
 }
 
 fn resource_claims(spec: &Map<'_>, path: &str, errors: &mut Errors) {
-    let mut seen: Seen<'_> = Seen::default();
+    let mut seen = Seen::default();
     for (at, claim) in spec.items("resourceClaims").iter().enumerate() {
         let Some(claim) = claim.as_map() else { continue };
         let path = index(path, at);

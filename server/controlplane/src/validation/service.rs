@@ -11,9 +11,9 @@ use ringbolt_machinery::{
 
 use super::{
     Errors, address, each_invalid, ingress, label, maps, one_of, one_of_optional, port_number, probe,
-    seen::Seen, service_addresses, with_map,
+    service_addresses, with_map,
 };
-use crate::tree::Members;
+use crate::{seen::Seen, tree::Members};
 
 /// Longest time that clients can be bound to an endpoint: a day.
 const AFFINITY_MAX_SECONDS: i64 = 86_400;
@@ -101,7 +101,7 @@ fn by_type(spec: &Map<'_>, errors: &mut Errors) {
 fn ports(spec: &Map<'_>, errors: &mut Errors) {
     let list = spec.items("ports");
     let several = list.len() > 1;
-    let mut names: Seen<'_> = Seen::default();
+    let mut names = Seen::default();
     for (at, port) in maps(list) {
         let path = index("spec.ports", at);
         let name = port.text("name");
@@ -109,10 +109,9 @@ fn ports(spec: &Map<'_>, errors: &mut Errors) {
             errors.push(FieldError::required(child(&path, "name"), ""));
         } else if !name.is_empty() {
             label(name, &child(&path, "name"), errors);
-            if names.contains(name) {
+            if !names.insert(name) {
                 errors.push(FieldError::duplicate(child(&path, "name"), name));
             }
-            names.insert(name);
         }
         port_number(port.int("port").unwrap_or(0), &child(&path, "port"), errors);
         match port.text("protocol") {

@@ -7,9 +7,10 @@ use ringbolt_machinery::{
     value::Map,
 };
 
-use super::{fractional_bytes, seen::Seen};
+use super::fractional_bytes;
 use crate::{
     limits::OVERLAPS_MAX,
+    seen::Seen,
     tree::Members,
     validation::{maps, windows},
 };

@@ -6,7 +6,6 @@ mod containers;
 mod networking;
 mod pod_spec;
 mod secret;
-mod seen;
 mod service;
 mod storage;
 mod virtual_paths;

@@ -7,11 +7,12 @@ use ringbolt_machinery::{
 };
 
 use super::{
-    annotations, containers, fractional_bytes, name_as_label, new_generation, node_label, seen::Seen,
-    storage, virtual_paths,
+    annotations, containers, fractional_bytes, name_as_label, new_generation, node_label, storage,
+    virtual_paths,
 };
 use crate::{
     network,
+    seen::Seen,
     tree::Members,
     validation::{maps, sorted},
 };
