@@ -1,0 +1,2 @@
+//! The aggregator: APIServices, and the servers behind them.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The extensions server: CustomResourceDefinitions, and the resources that they define.
+#![forbid(unsafe_code)]
