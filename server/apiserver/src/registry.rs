@@ -131,6 +131,11 @@ pub trait Strategy: Send + Sync {
     fn name_errors(&self, name: &str, prefix: bool) -> Vec<String> {
         self.name_error(name, prefix).into_iter().collect()
     }
+    /// The same of a new object whose name depends on what else stands in it.
+    fn name_errors_of(&self, object: &Value<'_>, name: &str, prefix: bool) -> Vec<String> {
+        let _ = object;
+        self.name_errors(name, prefix)
+    }
     /// The group that statuses about an object name where it is not the one it is served in (events of
     /// `events.k8s.io` are core events to every error).
     fn status_group(&self) -> Option<&'static str> {

@@ -215,7 +215,7 @@ pub(crate) fn prepare<'a>(
         let mut errors = validation::validate_object_meta(
             object,
             store.served.facts.namespaced,
-            &|name, prefix| strategy.name_errors(name, prefix),
+            &|name, prefix| strategy.name_errors_of(object, name, prefix),
             "metadata",
         );
         errors.extend(strategy.validate(object));

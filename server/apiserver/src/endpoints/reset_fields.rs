@@ -49,6 +49,7 @@ fn has_reset_status(group: &str, resource: &str) -> bool {
                 | "services"
         ),
         "admissionregistration.k8s.io" => resource == "validatingadmissionpolicies",
+        "apiregistration.k8s.io" => resource == "apiservices",
         "apps" => matches!(resource, "daemonsets" | "deployments" | "replicasets" | "statefulsets"),
         "autoscaling" => resource == "horizontalpodautoscalers",
         "batch" => matches!(resource, "cronjobs" | "jobs"),
