@@ -15,6 +15,8 @@ const LABELS: Path = &["metadata", "labels"];
 pub struct StoredInspect {
     /// By the number of the resource.
     resources: Vec<OfResource>,
+    /// All others: custom ones, which may be asked for later.
+    others: OfResource,
 }
 
 struct OfResource {
@@ -37,7 +39,7 @@ impl StoredInspect {
             let served = served.iter().find(|served| usize::from(served.stored.0) == number);
             OfResource::new(served.map_or(&NO_FIELDS, |served| served.strategy.selectable()))
         };
-        StoredInspect { resources: (0..count).map(of).collect() }
+        StoredInspect { resources: (0..count).map(of).collect(), others: OfResource::new(&NO_FIELDS) }
     }
 }
 
@@ -46,7 +48,7 @@ const PATHS_MAX: usize = 16;
 
 impl Inspect for StoredInspect {
     fn inspect(&self, resource: ResourceId, stored: &[u8]) -> Attributes {
-        let Some(of) = self.resources.get(usize::from(resource.0)) else { return Attributes::default() };
+        let of = self.resources.get(usize::from(resource.0)).unwrap_or(&self.others);
         let mut room = [None; PATHS_MAX];
         let found = &mut room[..of.paths.len()];
         scan::positions(stored, &of.paths, found);
@@ -88,8 +90,12 @@ mod tests {
         check("pods", pod, "b\x002\0", false, "n");
         check("events", r#""metadata":{},"involvedObject":{"kind":"Pod","name":"p"}}"#, "", false, "p");
         check("secrets", r#""metadata":{},"type":"Opaque"}"#, "", false, "Opaque");
-        // A resource that nobody serves.
-        assert_eq!(inspect.inspect(ResourceId(u16::MAX), pod.as_bytes()), Attributes::default());
+        // A resource that nobody has asked for yet.
+        let custom =
+            r#""metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","labels":{"b":"2"}},"type":"T"}"#;
+        let found = inspect.inspect(ResourceId(registry.stored_names.len() as u16), custom.as_bytes());
+        let expect = Attributes { labels: "b\x002\0".into(), terminating: true, ..Attributes::default() };
+        assert_eq!(found, expect);
     }
 
     #[test]

@@ -11,6 +11,12 @@ const MIB: usize = 1024 * KIB;
 /// or ConfigMap that still fits.
 pub const OBJECT_BYTES_MAX: usize = 3 * MIB / 2;
 
+/// Resources of a store, those included that came and went since it was opened: an empty one takes some hundred bytes.
+/// A cluster with thousands of custom kinds fits several times over, and numbers have two bytes.
+pub const RESOURCES_MAX: usize = 32 * 1024;
+/// Resources that the table of roots makes room for at once, beyond those listed at open.
+pub const ROOTS_CHUNK: usize = 64;
+
 /// Writes waiting for the sequencer; more are answered with `Busy`. A few batches: what is queued beyond what the
 /// next flush takes only waits longer.
 pub const QUEUE_WRITES_MAX: usize = 4096;

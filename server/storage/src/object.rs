@@ -9,8 +9,8 @@ use crate::{
     fields::{self, Fields},
 };
 
-/// A resource's number within a store: the index in the list of names given at open. The journal keeps names,
-/// not numbers.
+/// A resource's number within a store: the index in the list of names given at open, or what
+/// [`crate::storage::Storage::resource`] gave to a name later. The journal keeps names, not numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceId(pub u16);
 
@@ -51,7 +51,8 @@ impl Attributes {
 
 /// Reads [`Attributes`] from stored JSON; used when the journal is read back.
 pub trait Inspect: Send + Sync {
-    /// `json` is in the stored form, with the version spliced in.
+    /// `json` is in the stored form, with the version spliced in. The resource may be one that was not listed at open:
+    /// it may be asked for later, so what holds of all objects (labels, whether they go) must be right of it as well.
     fn inspect(&self, resource: ResourceId, json: &[u8]) -> Attributes;
 }
 

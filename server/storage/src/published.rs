@@ -27,7 +27,9 @@ use crate::{
     api::{CommitListener, RevisionError},
     event_log::{Cursor, EventLog},
     limits,
+    names::{Names, ResourceError},
     object::{EventKind, Object, ResourceId},
+    roots::Roots,
     snapshot::{Root, Snapshot},
 };
 
@@ -43,8 +45,8 @@ struct Pin {
 pub(crate) struct Published {
     revision: AtomicU64,
     bytes: AtomicU64,
-    names: Vec<Arc<str>>,
-    roots: Vec<ArcSwap<Root>>,
+    names: Names,
+    roots: Roots,
     pub(crate) log: Arc<EventLog>,
     /// Only exact lists look here.
     pins: Mutex<Vec<Pin>>,
@@ -63,16 +65,21 @@ impl Published {
         Published {
             revision: AtomicU64::new(revision),
             bytes: AtomicU64::new(bytes),
-            names,
-            roots: roots.into_iter().map(ArcSwap::from_pointee).collect(),
+            names: Names::new(names),
+            roots: Roots::new(roots),
             log,
             pins: Mutex::default(),
             listeners: ArcSwap::from_pointee(Vec::new()),
         }
     }
-    /// Names of all resources, by number, those that only the journal knows last.
-    pub(crate) fn names(&self) -> &[Arc<str>] {
+    /// Names of all resources, by number: those listed at open, those that only the journal knew, and those that were
+    /// asked for since.
+    pub(crate) fn names(&self) -> &Names {
         &self.names
+    }
+    /// The number of a resource by its name, given to it now where it has none.
+    pub(crate) fn resource(&self, name: &str) -> Result<ResourceId, ResourceError> {
+        self.names.number(name, |number| self.roots.make_room(number))
     }
     pub(crate) fn revision(&self) -> u64 {
         self.revision.load(Ordering::Acquire)
@@ -81,13 +88,13 @@ impl Published {
         self.bytes.load(Ordering::Relaxed)
     }
     pub(crate) fn get(&self, resource: ResourceId, key: &str) -> Option<Arc<Object>> {
-        self.roots.get(resource.0 as usize)?.load().objects.get(key).cloned()
+        self.roots.get(resource)?.load().objects.get(key).cloned()
     }
     pub(crate) fn count(&self, resource: ResourceId) -> usize {
-        self.roots.get(resource.0 as usize).map_or(0, |root| root.load().objects.len())
+        self.roots.get(resource).map_or(0, |root| root.load().objects.len())
     }
     pub(crate) fn root(&self, resource: ResourceId) -> Arc<Root> {
-        self.roots.get(resource.0 as usize).map(ArcSwap::load_full).unwrap_or_default()
+        self.roots.get(resource).map(ArcSwap::load_full).unwrap_or_default()
     }
     pub(crate) fn snapshot(&self, resource: ResourceId) -> Snapshot {
         // The order of these two lines is what the first two claims of the module rest on.
@@ -189,7 +196,7 @@ impl Published {
 
     /// Step 2 of publishing.
     pub(crate) fn swap_root(&self, resource: ResourceId, root: Root) {
-        if let Some(slot) = self.roots.get(resource.0 as usize) {
+        if let Some(slot) = self.roots.get(resource) {
             slot.store(Arc::new(root));
         }
     }

@@ -6,12 +6,16 @@ use crate::{
     api::{CommitListener, RevisionError, Write},
     event_log::Cursor,
     future::WriteFuture,
+    names::ResourceError,
     object::{Object, ResourceId},
     snapshot::Snapshot,
 };
 
 /// A store of objects with revisions. Reads neither lock nor wait; see `published.rs` for what they may rely on.
 pub trait Storage: Send + Sync {
+    /// The number of a resource by its name, for as long as the store is open: resources come while a server runs. What
+    /// was stored under the name before is there. Takes a lock; ask once and keep the number.
+    fn resource(&self, name: &str) -> Result<ResourceId, ResourceError>;
     /// Newest published revision of the whole store, 0 when nothing was ever written.
     fn revision(&self) -> u64;
     /// The newest state of one object. Does not allocate.

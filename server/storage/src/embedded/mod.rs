@@ -52,6 +52,7 @@ use crate::{
     event_log::{Cursor, EventLog, LogWriter},
     future::WriteFuture,
     limits,
+    names::ResourceError,
     object::{Object, ResourceId},
     published::Published,
     snapshot::{Root, Snapshot},
@@ -67,7 +68,6 @@ pub struct Embedded {
     failure: Arc<Failure>,
     queue: Arc<Queue>,
     queue_writes_max: usize,
-    resources: Vec<String>,
     object_bytes_max: usize,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -76,7 +76,6 @@ impl Embedded {
     /// Opens the store in the folder `disk`, which must be this process's alone: reads it back and starts the
     /// sequencer.
     pub fn open(options: EmbeddedOptions, disk: Box<dyn Disk>) -> Result<Arc<Embedded>, OpenError> {
-        let resources = options.resources.clone();
         let (object_bytes_max, queue_writes_max) = (options.object_bytes_max, options.queue_writes_max);
         let sequencer = open(options, disk)?;
         let queue = Arc::new(Queue::default());
@@ -85,7 +84,6 @@ impl Embedded {
             failure: sequencer.failure.clone(),
             queue: queue.clone(),
             queue_writes_max,
-            resources,
             object_bytes_max,
             thread: Mutex::default(),
         };
@@ -115,10 +113,6 @@ impl Embedded {
     pub fn compact(&self) {
         self.queue.call(|orders| orders.compact = true);
     }
-    /// Names of the resources, by [`ResourceId`].
-    pub fn resources(&self) -> &[String] {
-        &self.resources
-    }
     pub(crate) fn published(&self) -> &Arc<Published> {
         &self.published
     }
@@ -132,7 +126,7 @@ impl Embedded {
         if write.key.len() > KEY_BYTES_MAX {
             return Some(WriteError::TooLarge { size: write.key.len(), limit: KEY_BYTES_MAX });
         }
-        if write.resource.0 as usize >= self.resources.len() {
+        if write.resource.0 as usize >= self.published.names().count() {
             return Some(WriteError::Failed(format!("there is no resource number {}", write.resource.0)));
         }
         None
@@ -140,6 +134,9 @@ impl Embedded {
 }
 
 impl Storage for Embedded {
+    fn resource(&self, name: &str) -> Result<ResourceId, ResourceError> {
+        self.published.resource(name)
+    }
     fn revision(&self) -> u64 {
         self.published.revision()
     }
@@ -231,8 +228,8 @@ pub(crate) fn open(options: EmbeddedOptions, mut disk: Box<dyn Disk>) -> Result<
         }
     };
     let store = recovered.store.unwrap_or_else(new_store_id);
-    let names = state.resources.iter().map(|resource| resource.name.clone()).collect();
-    let roots: Vec<Root> = (0..state.resources.len()).map(|at| state.root(ResourceId(at as u16))).collect();
+    let names: Vec<_> = state.resources().iter().map(|resource| resource.name.clone()).collect();
+    let roots: Vec<Root> = (0..names.len()).map(|at| state.root(ResourceId(at as u16))).collect();
     let published = Arc::new(Published::new(names, roots, state.revision, state.bytes, log));
     let keeper = Keeper::new(&mut *disk)?;
     let journal = Journal::new(store, recovered.sequence, recovered.chain, segment);
@@ -252,7 +249,7 @@ pub(crate) fn open(options: EmbeddedOptions, mut disk: Box<dyn Disk>) -> Result<
 
 fn check(options: &EmbeddedOptions) -> Result<(), OpenError> {
     let bad = |text: String| Err(OpenError::Options(text));
-    if options.resources.len() > u16::MAX as usize {
+    if options.resources.len() > limits::RESOURCES_MAX {
         return bad("too many resources".into());
     }
     for (at, name) in options.resources.iter().enumerate() {

@@ -8,21 +8,19 @@ use super::{
 };
 use crate::{
     encoding::Encoding,
-    object::{Attributes, Event, EventKind, Inspect, Object, ResourceId},
+    object::{Event, EventKind, Inspect, Object, ResourceId},
     splice::{respliced, shared},
 };
 
 /// Applies records to a state.
 pub(crate) struct Replay<'i> {
     pub(crate) state: State,
-    /// Resources with a number below this are known to `inspect`.
-    known: usize,
     inspect: &'i dyn Inspect,
 }
 
 impl<'i> Replay<'i> {
     pub(crate) fn new(resources: &[String], inspect: &'i dyn Inspect) -> Replay<'i> {
-        Replay { state: State::new(resources), known: resources.len(), inspect }
+        Replay { state: State::new(resources), inspect }
     }
     /// A record of a snapshot.
     pub(crate) fn load(&mut self, record: Record<'_>) -> Result<(), String> {
@@ -66,10 +64,7 @@ impl<'i> Replay<'i> {
     }
     fn object(&mut self, record: &Record<'_>) -> Arc<Object> {
         let resource = self.state.resource(record.resource);
-        let attributes = match (resource.0 as usize) < self.known {
-            true => self.inspect.inspect(resource, record.json),
-            false => Attributes::default(),
-        };
+        let attributes = self.inspect.inspect(resource, record.json);
         Arc::new(Object {
             resource,
             key: record.key.into(),

@@ -114,6 +114,7 @@ impl Sequencer {
             }
             return (writes, bytes);
         }
+        self.take_in_names();
         let revision = self.state.revision;
         let room = self.room();
         self.expire(room);
@@ -150,6 +151,17 @@ impl Sequencer {
             self.take_in_step();
         }
         (writes, bytes)
+    }
+
+    /// Gets to know the resources that were asked for since. Whoever sent a write knew its number before.
+    fn take_in_names(&mut self) {
+        let names = self.published.names();
+        let known = self.state.resources().len();
+        if names.count() > known {
+            for name in names.from(known) {
+                self.state.add_resource(name);
+            }
+        }
     }
 
     /// Answers the writes of the batch. All answers are there before anyone is woken, so that a core that is woken
@@ -223,7 +235,7 @@ impl Sequencer {
                     expires,
                     protobuf: Encoding::new(),
                 });
-                let name = &self.state.resources[write.resource.0 as usize].name;
+                let name = &self.state.resources()[write.resource.0 as usize].name;
                 Record::put(name, &object).encode(&mut self.batch.payload);
                 let previous = self.state.put_known(object.clone(), is_there);
                 let kind = if previous.is_some() { EventKind::Modified } else { EventKind::Added };
@@ -276,7 +288,7 @@ impl Sequencer {
             None => respliced(&previous, revision),
         };
         let object = deleted(&previous, revision, json, splice);
-        let name = &self.state.resources[previous.resource.0 as usize].name;
+        let name = &self.state.resources()[previous.resource.0 as usize].name;
         Record::delete(name, &object, is_told).encode(&mut self.batch.payload);
         self.state.delete(previous.resource, &previous.key, revision);
         self.touch(previous.resource);
@@ -290,7 +302,7 @@ impl Sequencer {
         let now = self.options.clock.unix_seconds();
         for _ in 0..limits::BATCH_EXPIRED_MAX {
             let Some((resource, object)) = self.state.expired(now) else { return };
-            let size = record::size(&self.state.resources[resource.0 as usize].name, &object.key, 0);
+            let size = record::size(&self.state.resources()[resource.0 as usize].name, &object.key, 0);
             if self.batch.payload.len() + size > room {
                 return;
             }
@@ -344,7 +356,8 @@ impl Sequencer {
             }
             Action::Delete { last: None } => 0,
         };
-        let name = self.state.resources.get(write.resource.0 as usize).map_or("", |resource| &resource.name);
+        let name =
+            self.state.resources().get(write.resource.0 as usize).map_or("", |resource| &resource.name);
         record::size(name, &write.key, json)
     }
 

@@ -164,7 +164,7 @@ impl SnapshotWriter {
         // Header; full blocks; the last block of each batch, which is not full; the end.
         let blocks = 1 + bytes / frame::BLOCK_PAYLOAD + bytes / limits::COMPACTION_STEP_BYTES + 4;
         SnapshotWriter {
-            encoder: SnapshotEncoder::new(stand, state.resources.clone()),
+            encoder: SnapshotEncoder::new(stand, state.resources().to_vec()),
             size: (blocks * BLOCK) as u64,
             file: None,
             offset: 0,

@@ -1,6 +1,9 @@
 //! The live objects as the sequencer and recovery see them: committed, and what the batch at hand adds.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::record;
 use crate::{
@@ -21,9 +24,10 @@ pub(crate) struct ResourceState {
 /// All live objects.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Those with a [`ResourceId`] first, then those that only the journal knows: they are kept, and served again
-    /// when a later start names them.
-    pub(crate) resources: Vec<ResourceState>,
+    /// Those listed at open first, then those that only the journal knew and those that were asked for since. Nothing
+    /// is lost of one that nobody asks for: it is served again once someone does.
+    resources: Vec<ResourceState>,
+    numbers: HashMap<Arc<str>, u16>,
     /// Revision of the last write.
     pub(crate) revision: u64,
     /// Bytes of all objects and keys.
@@ -37,18 +41,25 @@ impl State {
     pub(crate) fn new(resources: &[String]) -> State {
         let mut state = State::default();
         for name in resources {
-            state.add_resource(name);
+            state.add_resource(name.as_str().into());
         }
         state
     }
     /// The number of a resource; one never heard of is added.
     pub(crate) fn resource(&mut self, name: &str) -> ResourceId {
-        let known = self.resources.iter().position(|resource| &*resource.name == name);
-        ResourceId(known.unwrap_or_else(|| self.add_resource(name)) as u16)
+        let known = self.numbers.get(name).copied();
+        ResourceId(known.unwrap_or_else(|| self.add_resource(name.into())))
     }
-    fn add_resource(&mut self, name: &str) -> usize {
-        self.resources.push(ResourceState { name: name.into(), objects: Objects::default(), revision: 0 });
-        self.resources.len() - 1
+    /// Adds one more, under a name that none has; its number is the next.
+    pub(crate) fn add_resource(&mut self, name: Arc<str>) -> u16 {
+        let number = self.resources.len() as u16;
+        self.numbers.insert(name.clone(), number);
+        self.resources.push(ResourceState { name, objects: Objects::default(), revision: 0 });
+        number
+    }
+    /// All resources, by number.
+    pub(crate) fn resources(&self) -> &[ResourceState] {
+        &self.resources
     }
     /// The live object.
     pub(crate) fn get(&self, resource: ResourceId, key: &str) -> Option<&Arc<Object>> {

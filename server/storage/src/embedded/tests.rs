@@ -156,6 +156,41 @@ fn resources_go_by_name_and_unknown_ones_are_kept() {
 }
 
 #[test]
+fn resources_of_run_time_are_compacted_and_backed_up() {
+    let disk = SimDisk::new(12);
+    let store = open(&disk, options());
+    let widgets = store.resource("widgets.example.com").unwrap();
+    let unused = store.resource("unused.example.com").unwrap();
+    store.submit(put(widgets, "a/w", Precondition::Absent, "widget")).wait().unwrap();
+    store.submit(put(PODS, "a/p", Precondition::Absent, "pod")).wait().unwrap();
+    let mut backup = Vec::new();
+    assert_eq!(store.backup(&mut backup).unwrap(), 2);
+    assert_eq!(store.count(unused), 0);
+    store.close();
+    let report = tools::compact(&mut disk.clone()).unwrap();
+    let objects = [("pods".to_owned(), 1), ("widgets.example.com".to_owned(), 1)];
+    assert_eq!((report.segments, &*report.objects), (0, &objects[..]));
+    let restored = SimDisk::new(13);
+    let report = tools::restore(&mut &*backup, &mut restored.clone()).unwrap();
+    assert_eq!(report.objects, objects);
+    for disk in [disk, restored] {
+        let store = open(&disk, options());
+        // Of what was never stored nothing is left, so its number is anyone's.
+        let gadgets = store.resource("gadgets.example.com").unwrap();
+        let widgets = store.resource("widgets.example.com").unwrap();
+        assert_eq!(text(&store.get(widgets, "a/w").unwrap()), "widget");
+        store.submit(put(gadgets, "a/g", Precondition::Absent, "gadget")).wait().unwrap();
+        let first = store.get(widgets, "a/w").unwrap();
+        store.submit(delete(widgets, "a/w", first.revision)).wait().unwrap();
+        store.close();
+        // The journal goes on behind the snapshot, with names that the snapshot has and has not.
+        let store = open(&disk, options());
+        let count = |name: &str| store.count(store.resource(name).unwrap());
+        assert_eq!((count("widgets.example.com"), count("gadgets.example.com"), count("pods")), (0, 1, 1));
+    }
+}
+
+#[test]
 fn history_survives_a_restart() {
     let disk = SimDisk::new(4);
     let store = open(&disk, options());

@@ -64,7 +64,7 @@ pub fn verify(disk: &mut dyn Disk) -> Result<Report, OpenError> {
     let (replay, recovered) = read(disk)?;
     let mut objects: Vec<(String, usize)> = replay
         .state
-        .resources
+        .resources()
         .iter()
         .filter(|resource| !resource.objects.is_empty())
         .map(|resource| (resource.name.to_string(), resource.objects.len()))
@@ -122,7 +122,7 @@ pub fn backup(disk: &mut dyn Disk, writer: &mut dyn io::Write) -> Result<Report,
     let revision = replay.state.revision;
     let store = recovered.store.unwrap_or_else(new_store_id);
     let stand = Stand { store, sequence: recovered.sequence, chain: recovered.chain, revision };
-    encode(stand, replay.state.resources, writer)?;
+    encode(stand, replay.state.resources().to_vec(), writer)?;
     Ok(report)
 }
 
@@ -155,7 +155,7 @@ impl Embedded {
         let published = self.published();
         let revision = self.revision();
         let mut resources = Vec::new();
-        for (at, name) in published.names().iter().enumerate() {
+        for (at, name) in published.names().from(0).into_iter().enumerate() {
             let snapshot = published.state_at(ResourceId(at as u16), revision);
             let snapshot = snapshot.map_err(|error| {
                 io::Error::other(format!(
@@ -163,7 +163,7 @@ impl Embedded {
                 ))
             })?;
             resources.push(ResourceState {
-                name: name.clone(),
+                name,
                 objects: snapshot.root.objects.clone(),
                 revision: snapshot.root.revision,
             });

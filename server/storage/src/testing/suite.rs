@@ -10,6 +10,8 @@ use super::{
 use crate::{
     api::{Action, CommitListener, Precondition, RevisionError, Write, WriteError},
     clock::ManualClock,
+    hub::{Hub, Scope, Subscription},
+    names::ResourceError,
     object::{EventKind, Object, ResourceId},
     storage::Storage,
     update::{Target, Update, UpdateError, Updated, guaranteed_update},
@@ -61,7 +63,7 @@ macro_rules! storage_suite {
             deleted_with_a_last_state,
             snapshots_are_ordered_and_fixed, every_revision_can_be_read_again, pages_come_from_one_revision,
             history_is_bounded_by_bytes, history_grows_with_what_is_alive, history_is_bounded_by_age, expires, quota, restarts, too_large,
-            listeners_are_told, lists_and_watches_agree, updates_are_guaranteed, updates_refuse_and_keep);
+            listeners_are_told, lists_and_watches_agree, resources_come_at_run_time, late_resources_are_watched, updates_are_guaranteed, updates_refuse_and_keep);
     };
     ($backend:expr; $($case:ident),+) => {
         $(#[test] fn $case() { $crate::testing::suite::$case(&$backend); })+
@@ -546,6 +548,75 @@ pub(crate) fn listeners_are_told(backend: &dyn Backend) {
         create(&*store, PODS, &format!("a/{n}"), "x");
         wait_for(|| told.0.load(std::sync::atomic::Ordering::SeqCst) == n);
     }
+}
+
+pub(crate) fn resources_come_at_run_time(backend: &dyn Backend) {
+    let mut instance = backend.start(Setup::default());
+    let store = instance.store();
+    assert_eq!(store.resource("pods"), Ok(PODS));
+    let widgets = store.resource("widgets.example.com").unwrap();
+    assert_eq!(store.resource("widgets.example.com"), Ok(widgets), "a name keeps its number");
+    let gadgets = store.resource("gadgets.example.com").unwrap();
+    assert!(![NAMESPACES, PODS, EVENTS, widgets].contains(&gadgets));
+    assert!(matches!(store.resource(""), Err(ResourceError::Name(_))));
+    assert!(matches!(store.resource(&"x".repeat(256)), Err(ResourceError::Name(_))));
+    let unknown = ResourceId(gadgets.0 + 1);
+    assert!(matches!(
+        refused(&*store, put(unknown, "a/x", Precondition::Absent, "x")),
+        WriteError::Failed(_)
+    ));
+    assert_eq!((store.count(widgets), store.count(unknown)), (0, 0));
+    let pod = create(&*store, PODS, "a/x", "pod");
+    let widget = create(&*store, widgets, "a/x", "terminating");
+    create(&*store, gadgets, "a/y", "gadget");
+    assert_eq!((store.count(PODS), store.count(widgets), store.count(gadgets)), (1, 1, 1));
+    assert_eq!((pod.resource, widget.resource), (PODS, widgets));
+    let before = store.revision();
+    let gone = store.get(gadgets, "a/y").unwrap();
+    remove(&*store, &gone);
+    assert_eq!(keys(&*store, gadgets), Vec::<String>::new());
+    assert_eq!(store.snapshot_at(gadgets, before).unwrap().len(), 1);
+    drop(store);
+    instance.restart();
+    let store = instance.store();
+    // Numbers are of one life of the store. What was stored is there under its name, with what was read of it.
+    let gadgets = store.resource("gadgets.example.com").unwrap();
+    let widgets = store.resource("widgets.example.com").unwrap();
+    assert_eq!((keys(&*store, widgets), keys(&*store, gadgets)), (vec!["a/x".to_owned()], vec![]));
+    let widget = store.get(widgets, "a/x").unwrap();
+    assert_eq!(widget.labels().collect::<Vec<_>>(), [("text", "terminating")]);
+    assert!(widget.attributes.terminating);
+    assert_eq!(replace(&*store, &widget, "again").revision, 5);
+    // Many more than there is room for at once, from several threads.
+    let all = std::thread::scope(|scope| {
+        let ask = || (0..1000).map(|n| store.resource(&format!("r{n}")).unwrap()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(all.iter().all(|numbers| *numbers == all[0]));
+    create(&*store, all[0][999], "x", "far");
+    assert_eq!((keys(&*store, all[0][999]), store.count(all[0][998])), (vec!["x".to_owned()], 0));
+}
+
+pub(crate) fn late_resources_are_watched(backend: &dyn Backend) {
+    let instance = backend.start(Setup::default());
+    let store = instance.store();
+    create(&*store, PODS, "a/p", "pod");
+    let hub = Hub::new(store.clone());
+    let widgets = store.resource("widgets.example.com").unwrap();
+    let scope = |resource| Scope { resource, namespace: None, name: None, value: None };
+    let early = hub.subscribe(scope(widgets), store.revision()).unwrap();
+    let pods = hub.subscribe(scope(PODS), store.revision()).unwrap();
+    create(&*store, widgets, "a/w", "one");
+    let gadgets = store.resource("gadgets.example.com").unwrap();
+    create(&*store, gadgets, "a/g", "two");
+    hub.pump();
+    let late = hub.subscribe(scope(gadgets), 0).unwrap();
+    let next = |watch: &Subscription| watch.next().map(|event| (event.object.resource, event.revision));
+    assert_eq!((next(&early), next(&early)), (Some((widgets, 2)), None));
+    assert_eq!((next(&late), next(&late)), (Some((gadgets, 3)), None));
+    assert_eq!(next(&pods), None);
+    assert_eq!(store.snapshot(widgets).revision(), 3);
 }
 
 pub(crate) fn updates_are_guaranteed(backend: &dyn Backend) {
