@@ -37,14 +37,15 @@ impl Policy {
     pub(crate) fn new(schema: &'static Schema, registry: &Registry) -> Policy {
         let served = |group, resource| registry.find(group, "v1", resource).expect("it is built in");
         let with_type = |served: &ServedResource| (served.stored, served.stored_type);
-        let (nodes, _) = node::new(node::Resources {
+        let resources = node::Resources {
             schema,
             pods: with_type(served("", "pods")),
             persistent_volumes: with_type(served("", "persistentvolumes")),
             volume_attachments: served("storage.k8s.io", "volumeattachments").stored,
             resource_slices: served("resource.k8s.io", "resourceslices").stored,
             pod_certificate_requests: served("certificates.k8s.io", "podcertificaterequests").stored,
-        });
+        };
+        let (nodes, _) = node::with_fixed_hashes(resources, HASH_SEED);
         let stored = |resource| served("rbac.authorization.k8s.io", resource).stored;
         let kinds = RbacKinds {
             roles: stored("roles"),

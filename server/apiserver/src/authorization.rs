@@ -1,6 +1,7 @@
 //! Who may do what: the union of the modes of `--authorization-mode`.
 
 mod always;
+mod hash;
 pub mod node;
 pub mod rbac;
 mod rules;

@@ -15,7 +15,7 @@ use ringbolt_machinery::{json, schema::Schema};
 use ringbolt_protocol::request_info::RequestInfo;
 use ringbolt_storage::object::{Attributes, Event, EventKind, Object, ResourceId};
 
-use crate::{Run, Scale, objects};
+use crate::{Run, Scale, objects, policy::HASH_SEED};
 
 const PODS: ResourceId = ResourceId(0);
 const NODES: usize = 1000;
@@ -35,14 +35,15 @@ impl Cluster {
         let schema = Schema::builtin();
         let ty = |group, kind| schema.kind(group, "v1", kind).expect("it is built in").ty;
         let pod = ty("", "Pod");
-        let (authorizer, follower) = node::new(Resources {
+        let resources = Resources {
             schema,
             pods: (PODS, pod),
             persistent_volumes: (ResourceId(1), ty("", "PersistentVolume")),
             volume_attachments: ResourceId(2),
             resource_slices: ResourceId(3),
             pod_certificate_requests: ResourceId(4),
-        });
+        };
+        let (authorizer, follower) = node::with_fixed_hashes(resources, HASH_SEED);
         let arena = Bump::new();
         let text = arena.alloc_str(&objects::pod("NAME"));
         let tree = json::decode_typed(&arena, schema, pod, text.as_bytes(), json::Mode::Strict);

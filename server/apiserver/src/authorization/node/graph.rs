@@ -11,15 +11,15 @@
 //! It is kept as the answer to the one question that is asked: from which object is there a way to which node
 //! ([`Reach`]). A way over volumes is one edge there too, which comes and goes with the claim's.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections, sync::Arc};
 
 use super::{
+    super::hash::Seed,
     reach::Reach,
     vertex::{Key, Kind, Vertex, is_of},
 };
+
+type HashMap<K, V> = collections::HashMap<K, V, Seed>;
 
 /// A pod that runs on a node.
 struct Pod {
@@ -46,7 +46,7 @@ pub(crate) type References<'r> = Vec<(Kind, &'r str, std::borrow::Cow<'r, str>)>
 pub(crate) struct Graph {
     reach: Reach,
     /// Every name of a node once, which all that is related to it shares.
-    nodes: HashSet<Arc<str>>,
+    nodes: collections::HashSet<Arc<str>, Seed>,
     pods: HashMap<Box<str>, Pod>,
     volumes: HashMap<Box<str>, Volume>,
     /// The volumes bound to a claim; one, but for a moment or by mistake.
@@ -58,6 +58,23 @@ pub(crate) struct Graph {
 const NODES_MIN: usize = 256;
 
 impl Graph {
+    /// Nothing is known yet.
+    pub(crate) fn new(seed: Seed) -> Graph {
+        Graph {
+            reach: Reach::new(seed),
+            nodes: collections::HashSet::with_hasher(seed),
+            pods: HashMap::with_hasher(seed),
+            volumes: HashMap::with_hasher(seed),
+            bound: HashMap::with_hasher(seed),
+            changed: false,
+        }
+    }
+
+    /// What names are hashed from.
+    pub(crate) fn seed(&self) -> Seed {
+        self.reach.seed()
+    }
+
     /// What can be reached now, where that is not what it was when this was asked last.
     pub(crate) fn take_changed(&mut self) -> Option<Reach> {
         if !std::mem::take(&mut self.changed) {

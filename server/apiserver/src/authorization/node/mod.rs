@@ -28,7 +28,7 @@ pub use self::{
     populate::Resources,
 };
 use self::{populate::Populator, reach::Reach, vertex::Kind};
-use super::{Authorizer, Decision, Rules};
+use super::{Authorizer, Decision, Rules, hash::Seed};
 use crate::{authentication::UserInfo, informer::Follower};
 
 /// The namespace of the leases of nodes (`NamespaceNodeLease`).
@@ -53,8 +53,18 @@ pub struct NodeFollower(Populator);
 
 /// An authorizer, and what keeps it current. Until the follower is asked the first time no object is related to a node.
 pub fn new(resources: Resources) -> (NodeAuthorizer, NodeFollower) {
-    let reach = Arc::new(ArcSwap::from_pointee(Reach::default()));
-    (NodeAuthorizer { reach: reach.clone() }, NodeFollower(Populator::new(resources, reach)))
+    seeded(resources, Seed::new())
+}
+
+/// The same with hashes that are the same in every process, for measurements that chance must not change. Whoever knows
+/// the seed can make decisions slow: never in a server.
+pub fn with_fixed_hashes(resources: Resources, seed: u64) -> (NodeAuthorizer, NodeFollower) {
+    seeded(resources, Seed::fixed(seed))
+}
+
+fn seeded(resources: Resources, seed: Seed) -> (NodeAuthorizer, NodeFollower) {
+    let reach = Arc::new(ArcSwap::from_pointee(Reach::new(seed)));
+    (NodeAuthorizer { reach: reach.clone() }, NodeFollower(Populator::new(resources, reach, seed)))
 }
 
 impl Authorizer for NodeAuthorizer {

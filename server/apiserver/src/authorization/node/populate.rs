@@ -15,7 +15,7 @@ use ringbolt_storage::{
     storage::Storage,
 };
 
-use super::{graph::Graph, reach::Reach, references, vertex::Kind};
+use super::{super::hash::Seed, graph::Graph, reach::Reach, references, vertex::Kind};
 
 /// What the graph is made from.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +48,8 @@ pub(super) struct Populator {
 }
 
 impl Populator {
-    pub(super) fn new(resources: Resources, published: Arc<ArcSwap<Reach>>) -> Self {
-        Populator { resources, graph: Graph::default(), published, arena: Bump::new() }
+    pub(super) fn new(resources: Resources, published: Arc<ArcSwap<Reach>>, seed: Seed) -> Self {
+        Populator { resources, graph: Graph::new(seed), published, arena: Bump::new() }
     }
 
     pub(super) fn resources(&self) -> Vec<ResourceId> {
@@ -65,7 +65,7 @@ impl Populator {
 
     /// Starts over with what is stored.
     pub(super) fn resync(&mut self, storage: &dyn Storage) {
-        self.graph = Graph::default();
+        self.graph = Graph::new(self.graph.seed());
         for resource in self.resources() {
             for object in storage.snapshot(resource).range("", None) {
                 self.put(object);

@@ -51,7 +51,12 @@ fn rig() -> Rig {
         pod_certificate_requests: ResourceId(4),
     };
     let published = Arc::new(ArcSwap::from_pointee(Reach::default()));
-    Rig { storage, populator: Populator::new(resources, published.clone()), published, seen: 0 }
+    Rig {
+        storage,
+        populator: Populator::new(resources, published.clone(), Seed::fixed(7)),
+        published,
+        seen: 0,
+    }
 }
 
 impl Rig {

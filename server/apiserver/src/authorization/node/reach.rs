@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use imbl::HashMap;
+use imbl::{GenericHashMap, shared_ptr::DefaultSharedPtr};
 
-use super::vertex::{Key, Kind, Vertex};
+use super::{
+    super::hash::Seed,
+    vertex::{Key, Kind, Vertex},
+};
+
+type HashMap<K, V> = GenericHashMap<K, V, Seed, DefaultSharedPtr>;
 
 /// Up to this many nodes are looked through one by one, in one piece of memory. Few objects are in use on more.
 const FEW_MAX: usize = 16;
@@ -38,7 +43,7 @@ impl Nodes {
     }
 
     /// Adds an edge; whether the node could not be reached before.
-    fn add(&mut self, node: &Arc<str>) -> bool {
+    fn add(&mut self, node: &Arc<str>, seed: Seed) -> bool {
         match self {
             Nodes::One(one, edges) if **one == **node => {
                 *edges += 1;
@@ -56,7 +61,8 @@ impl Nodes {
                 if few.len() < FEW_MAX {
                     Arc::make_mut(few).push((node.clone(), 1));
                 } else {
-                    let mut many: HashMap<_, _> = few.iter().cloned().collect();
+                    let mut many = HashMap::with_hasher(seed);
+                    many.extend(few.iter().cloned());
                     many.insert(node.clone(), 1);
                     *self = Nodes::Many(many);
                 }
@@ -123,6 +129,16 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
+    /// Nothing is related to anything.
+    pub(super) fn new(seed: Seed) -> Reach {
+        Reach { vertices: HashMap::with_hasher(seed) }
+    }
+
+    /// What names are hashed from.
+    pub(super) fn seed(&self) -> Seed {
+        *self.vertices.hasher()
+    }
+
     /// Whether there is a way from an object to a node. Does not allocate.
     pub(crate) fn has_path(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> bool {
         let key = Key::new(kind, namespace, name);
@@ -131,8 +147,9 @@ impl Reach {
 
     /// Adds an edge from an object; whether there was no way to the node before.
     pub(super) fn add(&mut self, vertex: &Vertex, node: &Arc<str>) -> bool {
+        let seed = self.seed();
         if let Some(nodes) = self.vertices.get_mut(&**vertex) {
-            return nodes.add(node);
+            return nodes.add(node, seed);
         }
         self.vertices.insert(vertex.clone(), Nodes::One(node.clone(), 1));
         true

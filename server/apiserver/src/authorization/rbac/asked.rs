@@ -5,7 +5,7 @@ use std::cell::Cell;
 use ringbolt_protocol::request_info::RequestInfo;
 
 use super::{
-    hash::{Pieces, Seed},
+    super::hash::{Pieces, Seed},
     rule::{ALL, PolicyRule, verb_bit},
 };
 

@@ -8,8 +8,8 @@ use ringbolt_storage::{
 };
 
 use super::{
+    super::hash::Seed,
     Rbac,
-    hash::Seed,
     held::Seen,
     index::Index,
     objects::{self, Binding, RoleRef},

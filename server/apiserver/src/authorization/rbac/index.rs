@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    hash::Seed,
+    super::hash::Seed,
     merged::{self, Merged},
     objects::{Binding, RoleRef},
     policy::{CompiledRole, Grant, Policy, Slot},

@@ -1,8 +1,8 @@
 //! The roles of a scope that has too many to walk, as one table.
 
 use super::{
+    super::hash::{Pieces, Seed},
     asked::{Asked, filter_bit, rule_keys},
-    hash::{Pieces, Seed},
     policy::{Policy, Verdict},
     rule::{ALL, PolicyRule},
     table::KeyTable,

@@ -11,7 +11,6 @@
 mod asked;
 mod follower;
 mod grants;
-mod hash;
 mod held;
 mod index;
 mod merged;
@@ -34,11 +33,11 @@ pub(crate) use self::rule::PolicyRule;
 use self::{
     asked::Asked,
     grants::{GrantWalk, Grants},
-    hash::Seed,
     policy::{Policy, Verdict},
 };
 use super::{
     Authorizer, Decision, Rules,
+    hash::Seed,
     rules::{Found, aggregate},
 };
 use crate::{authentication::UserInfo, limits::MISSING_ROLES_TOLD};

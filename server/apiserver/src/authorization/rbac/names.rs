@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::{hash::Pieces, table::KeyTable};
+use super::{super::hash::Pieces, table::KeyTable};
 use crate::limits::RULE_NAMES_WALKED;
 
 /// Names of a rule in its order. Where there are many they are found by a table: a role can list a hundred thousand, and

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::{
+    super::hash::Seed,
     asked::{Asked, filter_bit, rule_keys},
     grants::Grants,
-    hash::Seed,
     held::Seen,
     objects::{Binding, SubjectKind},
     rule::PolicyRule,

@@ -166,7 +166,7 @@ impl PolicyRule {
 mod tests {
     use ringbolt_protocol::request_info::RequestInfo;
 
-    use super::{super::hash::Seed, *};
+    use super::{super::super::hash::Seed, *};
 
     fn names(text: &str) -> Names {
         text.split(',').filter(|name| !name.is_empty()).map(str::trim).collect()

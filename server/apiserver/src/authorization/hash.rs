@@ -5,10 +5,48 @@ const TAIL: u64 = 0xc2b2_ae3d_27d4_eb4f;
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
+use std::hash::{BuildHasher, Hasher};
+
 /// What hashes start from. Who may bind roles in a namespace of his own chooses names of subjects: he must not be able
-/// to choose ones that all fall into one place.
+/// to choose ones that all fall into one place. Nor may who makes pods, whose secrets' names are his.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seed(u64);
+
+impl Default for Seed {
+    fn default() -> Seed {
+        Seed::new()
+    }
+}
+
+impl BuildHasher for Seed {
+    type Hasher = Names;
+
+    fn build_hasher(&self) -> Names {
+        Names { seed: *self, hash: self.0 }
+    }
+}
+
+/// What maps of names hash by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Names {
+    seed: Seed,
+    hash: u64,
+}
+
+impl Hasher for Names {
+    fn write(&mut self, bytes: &[u8]) {
+        self.hash = self.seed.pair(self.hash, self.seed.bytes(bytes));
+    }
+
+    // The length of what follows, or the end of a text: `bytes` counts them.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn write_u8(&mut self, _: u8) {}
+
+    fn finish(&self) -> u64 {
+        self.hash
+    }
+}
 
 impl Seed {
     /// A new one. Where the system has no random bytes the address space's own randomness has to do.
@@ -22,7 +60,10 @@ impl Seed {
     }
     /// Of a name.
     pub(super) fn text(self, text: &str) -> u64 {
-        let bytes = text.as_bytes();
+        self.bytes(text.as_bytes())
+    }
+    /// Of bytes.
+    fn bytes(self, bytes: &[u8]) -> u64 {
         let mut hash = self.0 ^ (bytes.len() as u64).wrapping_mul(TAIL);
         let mut words = bytes.chunks_exact(8);
         for word in &mut words {
@@ -80,6 +121,10 @@ mod tests {
         let alike = ["", "\0", "12345678", "12345678\0", "12345678\0\0", "123456789"];
         assert_eq!(alike.iter().map(|name| seed.text(name)).collect::<HashSet<_>>().len(), alike.len());
         assert_ne!(seed.pair(1, 2), seed.pair(2, 1));
+        let mapped: HashSet<u64> = names.iter().map(|name| seed.hash_one(name.as_str())).collect();
+        assert_eq!(mapped.len(), names.len());
+        assert_eq!(seed.hash_one("a"), seed.hash_one(String::from("a")));
+        assert_ne!(Seed::fixed(1).hash_one("a"), Seed::fixed(2).hash_one("a"));
         assert_eq!(Pieces::new().with("pods").with("/log").finish(), Pieces::new().with("pods/log").finish());
     }
 }
