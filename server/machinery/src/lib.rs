@@ -15,6 +15,7 @@ pub mod scan;
 pub mod schema;
 pub mod status;
 pub mod strict;
+pub mod structural;
 pub mod table;
 pub mod time;
 pub mod validation;

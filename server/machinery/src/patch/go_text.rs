@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// `%v`.
-pub(super) fn plain(value: &Value<'_>) -> String {
+pub(crate) fn plain(value: &Value<'_>) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(b) => b.to_string(),
@@ -21,13 +21,13 @@ pub(super) fn plain(value: &Value<'_>) -> String {
 }
 
 /// `%v` of a list.
-pub(super) fn list(items: &ArenaVec<'_, Value<'_>>) -> String {
+pub(crate) fn list(items: &ArenaVec<'_, Value<'_>>) -> String {
     let items: Vec<String> = items.iter().map(plain).collect();
     format!("[{}]", items.join(" "))
 }
 
 /// `%v` of a map: keys sorted.
-pub(super) fn map(members: &Map<'_>) -> String {
+pub(crate) fn map(members: &Map<'_>) -> String {
     let mut items: Vec<(&str, String)> = members.iter().map(|(k, v)| (k, plain(v))).collect();
     items.sort();
     let items: Vec<String> = items.into_iter().map(|(k, v)| format!("{k}:{v}")).collect();
@@ -35,7 +35,7 @@ pub(super) fn map(members: &Map<'_>) -> String {
 }
 
 /// `%s` of anything: what is no text says so.
-pub(super) fn string(value: &Value<'_>) -> String {
+pub(crate) fn string(value: &Value<'_>) -> String {
     match value {
         Value::Null => "%!s(<nil>)".to_owned(),
         Value::Bool(b) => format!("%!s(bool={b})"),
@@ -66,7 +66,7 @@ fn float(f: f64) -> String {
 }
 
 /// The Go type of a value.
-pub(super) fn type_of(value: &Value<'_>) -> &'static str {
+pub(crate) fn type_of(value: &Value<'_>) -> &'static str {
     match value {
         Value::Map(_) | Value::Raw(_) => "map[string]interface {}",
         Value::List(_) => "[]interface {}",

@@ -3,7 +3,7 @@
 //! All work on untyped trees of the served version; the caller decodes the outcome by the Schema again.
 
 mod convert;
-mod go_text;
+pub(crate) mod go_text;
 mod json_patch;
 mod merge;
 mod order;
