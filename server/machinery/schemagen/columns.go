@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
+	apiextensionsinternal "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	crdtable "k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
+	apiserviceregistry "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/printers"
 	printersinternal "k8s.io/kubernetes/pkg/printers/internalversion"
@@ -35,6 +40,9 @@ var printerUnused = map[schema.GroupKind]bool{
 }
 
 func columnsOf(generator printers.TableGenerator, gvk schema.GroupVersionKind) ([]metav1.TableColumnDefinition, error) {
+	if elsewhere[gvk.Group] {
+		return columnsElsewhere(gvk.Kind)
+	}
 	external, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
 		return nil, err
@@ -53,6 +61,26 @@ func columnsOf(generator printers.TableGenerator, gvk schema.GroupVersionKind) (
 			{Name: "Name", Type: "string", Format: "name", Description: descriptions["name"]},
 			{Name: "Created At", Type: "date", Description: descriptions["creationTimestamp"]},
 		}, nil
+	}
+	return table.ColumnDefinitions, nil
+}
+
+// columnsElsewhere asks the storage of the other servers' kinds, which make their tables themselves.
+func columnsElsewhere(kind string) ([]metav1.TableColumnDefinition, error) {
+	var table *metav1.Table
+	var err error
+	switch kind {
+	case "CustomResourceDefinition":
+		object := &apiextensionsinternal.CustomResourceDefinition{}
+		table, err = crdtable.New().ConvertToTable(context.Background(), object, nil)
+	case "APIService":
+		storage := &apiserviceregistry.REST{}
+		table, err = storage.ConvertToTable(context.Background(), &apiregistration.APIService{}, nil)
+	default:
+		return nil, fmt.Errorf("no table for %s", kind)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return table.ColumnDefinitions, nil
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane"
 )
 
-// elsewhere holds the groups that other servers of the chain serve from objects of their own.
+// elsewhere holds the groups of the other servers of the chain, the extensions server and the aggregator.
 var elsewhere = map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
 
 type group struct {
@@ -50,9 +50,6 @@ func readDiscovery(dir string) ([]*group, error) {
 	defaults := controlplane.DefaultAPIResourceConfigSource()
 	groups := []*group{{versions: []*version{{name: "v1"}}}}
 	for _, item := range list.Items {
-		if elsewhere[item.Metadata.Name] {
-			continue
-		}
 		g := &group{name: item.Metadata.Name}
 		for _, v := range item.Versions {
 			g.versions = append(g.versions, &version{name: v.Version})
@@ -61,7 +58,7 @@ func readDiscovery(dir string) ([]*group, error) {
 	}
 	for _, g := range groups {
 		for _, v := range g.versions {
-			v.on = defaults.GroupVersionConfigs[schema.GroupVersion{Group: g.name, Version: v.name}]
+			v.on = elsewhere[g.name] || defaults.GroupVersionConfigs[schema.GroupVersion{Group: g.name, Version: v.name}]
 			if err := v.read(dir, g.name); err != nil {
 				return nil, err
 			}

@@ -5,11 +5,13 @@ import (
 	"sort"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	extensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/controlplane" // installs every group into the scheme
 )
@@ -32,6 +34,17 @@ func allKinds() []kind {
 	for gvk, t := range legacyscheme.Scheme.AllKnownTypes() {
 		if gvk.Version != runtime.APIVersionInternal {
 			found[gvk] = t
+		}
+	}
+	// The other servers of the chain have schemes of their own. Their older versions are served no more; of those only
+	// what all group-versions share is taken.
+	shared := reflect.TypeFor[metav1.DeleteOptions]().PkgPath()
+	for _, scheme := range []*runtime.Scheme{extensionsserver.Scheme, aggregatorscheme.Scheme} {
+		for gvk, t := range scheme.AllKnownTypes() {
+			own := gvk.Version == "v1" && elsewhere[gvk.Group]
+			if own || elsewhere[gvk.Group] && gvk.Version != runtime.APIVersionInternal && t.PkgPath() == shared {
+				found[gvk] = t
+			}
 		}
 	}
 	for gvk, t := range answers.AllKnownTypes() {

@@ -160,7 +160,7 @@ func (f *field) readType(p spec.Schema, t reflect.Type, depth int) error {
 		if ref := p.Ref.String(); ref == "" && kind != "object" {
 			return fmt.Errorf("any as %s", kind)
 		}
-	case self || t.Kind() == reflect.Struct:
+	case self || alternatives[t] || t.Kind() == reflect.Struct:
 		if p.Ref.String() != refPrefix+openapiName(t) {
 			return fmt.Errorf("refers to %s, not %s", p.Ref.String(), openapiName(t))
 		}

@@ -40,6 +40,11 @@ func render(set *typeSet, kinds []kind, groups []*group) ([]byte, error) {
 	for _, s := range set.sorted {
 		t.structType(set, s)
 	}
+	for _, a := range set.sortedAlternatives() {
+		goName := a.goType.String()
+		line(&t.body, "A", a.goType.Name(), goName[:strings.IndexByte(goName, '.')], openapiName(a.goType),
+			set.code(a.object), strconv.Itoa(a.objectNumber), set.code(a.other), strconv.Itoa(a.otherNumber))
+	}
 	t.kinds(set, kinds)
 	resources := 0
 	for _, g := range groups {

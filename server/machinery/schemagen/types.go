@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,14 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[runtime.Object]():       "r",
 	reflect.TypeFor[any]():                  "r",
 	reflect.TypeFor[metav1.FieldsV1]():      "f",
+	reflect.TypeFor[apiextensionsv1.JSON](): "j",
+}
+
+// alternatives holds the types that are an object of a struct or something else: a struct in Go, one of the two in JSON.
+var alternatives = map[reflect.Type]bool{
+	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():        true,
+	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]():       true,
+	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrStringArray](): true,
 }
 
 // scalars holds the kinds that stand for themselves: letter and Go name.
@@ -60,9 +69,18 @@ type structType struct {
 	defined bool // has an OpenAPI definition
 }
 
+// alternative is a type of alternatives: its struct, the type of what else it may be, and the protobuf numbers of both.
+type alternative struct {
+	goType                    reflect.Type
+	object, other             reflect.Type
+	objectNumber, otherNumber int
+	id                        int
+}
+
 type typeSet struct {
-	structs map[reflect.Type]*structType
-	sorted  []*structType
+	structs      map[reflect.Type]*structType
+	sorted       []*structType
+	alternatives map[reflect.Type]*alternative
 }
 
 // plain holds the types that documents speak of though no kind reaches them.
@@ -70,7 +88,7 @@ var plain = []reflect.Type{reflect.TypeFor[apiversion.Info](), reflect.TypeFor[m
 
 // collect gathers every struct that the kinds and plain reach.
 func collect(kinds []kind) (*typeSet, error) {
-	set := &typeSet{structs: map[reflect.Type]*structType{}}
+	set := &typeSet{structs: map[reflect.Type]*structType{}, alternatives: map[reflect.Type]*alternative{}}
 	for _, k := range kinds {
 		if err := set.visit(k.goType); err != nil {
 			return nil, fmt.Errorf("%v: %w", k, err)
@@ -91,7 +109,48 @@ func collect(kinds []kind) (*typeSet, error) {
 		}
 		s.id = i
 	}
+	for i, a := range set.sortedAlternatives() {
+		a.id = i
+	}
 	return set, nil
+}
+
+// sortedAlternatives lists them by OpenAPI name.
+func (set *typeSet) sortedAlternatives() []*alternative {
+	var sorted []*alternative
+	for _, a := range set.alternatives {
+		sorted = append(sorted, a)
+	}
+	sort.Slice(sorted, func(i, j int) bool { return openapiName(sorted[i].goType) < openapiName(sorted[j].goType) })
+	return sorted
+}
+
+// visitAlternative reads the two fields of such a type: the pointer is the object.
+func (set *typeSet) visitAlternative(t reflect.Type) error {
+	if set.alternatives[t] != nil {
+		return nil
+	}
+	a := &alternative{goType: t}
+	set.alternatives[t] = a
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		number, err := protoTag(sf)
+		if err != nil {
+			return err
+		}
+		if sf.Type.Kind() == reflect.Pointer {
+			a.object, a.objectNumber = sf.Type.Elem(), number
+		} else {
+			a.other, a.otherNumber = sf.Type, number
+		}
+	}
+	if t.NumField() != 2 || a.object == nil || a.other == nil || a.object.Kind() != reflect.Struct {
+		return fmt.Errorf("%v is no object or something else", t)
+	}
+	if err := set.visit(a.object); err != nil {
+		return err
+	}
+	return set.visit(a.other)
 }
 
 func openapiName(t reflect.Type) string {
@@ -127,6 +186,9 @@ func (set *typeSet) visit(t reflect.Type) error {
 			return fmt.Errorf("kind of %v", t)
 		}
 		return nil
+	}
+	if alternatives[t] {
+		return set.visitAlternative(t)
 	}
 	if set.structs[t] != nil {
 		return nil
@@ -237,6 +299,9 @@ func (set *typeSet) code(t reflect.Type) string {
 	case reflect.Map:
 		return "{" + set.code(t.Elem())
 	case reflect.Struct:
+		if a := set.alternatives[t]; a != nil {
+			return "/" + strconv.Itoa(a.id)
+		}
 		return strconv.Itoa(set.structs[t].id)
 	}
 	return scalars[t.Kind()].letter

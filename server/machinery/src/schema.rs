@@ -23,6 +23,10 @@ pub struct StructId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompositeId(pub u16);
 
+/// Index of a type in [`Schema::alternatives`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AlternativeId(pub u16);
+
 /// The type of a field or element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -52,10 +56,14 @@ pub enum Type {
     RawExtension,
     /// `metav1.FieldsV1`: any object, kept as it is.
     FieldsV1,
+    /// `apiextensions.JSON`: any value.
+    Json,
     /// A struct.
     Struct(StructId),
     /// A list or a map.
     Composite(CompositeId),
+    /// An object or something else.
+    Alternative(AlternativeId),
 }
 
 /// A list or map type.
@@ -65,6 +73,26 @@ pub enum Composite {
     List(Element),
     /// Go map with string keys.
     Map(Element),
+}
+
+/// A type that in JSON is an object of a struct or something else, and in Go and protobuf a struct that has room for
+/// both: `JSONSchemaPropsOrBool`, `JSONSchemaPropsOrArray`, `JSONSchemaPropsOrStringArray`.
+#[derive(Clone, Copy, Debug)]
+pub struct Alternative {
+    /// Go type name.
+    pub name: &'static str,
+    /// Go package name.
+    pub package: &'static str,
+    /// OpenAPI name.
+    pub openapi_name: &'static str,
+    /// What the object is.
+    pub object: StructId,
+    /// Protobuf number of the object.
+    pub object_number: u32,
+    /// What else it may be: a bool (the object then says true), or a list.
+    pub other: Type,
+    /// Protobuf number of what else it may be.
+    pub other_number: u32,
 }
 
 /// What a list or map holds.
@@ -318,6 +346,8 @@ pub struct Schema {
     pub structs: Vec<Struct>,
     /// List and map types.
     pub composites: Vec<Composite>,
+    /// Types that are an object or something else, sorted by OpenAPI name.
+    pub alternatives: Vec<Alternative>,
     /// Kinds, sorted by (group, version, kind).
     pub kinds: Vec<Kind>,
     /// Resources in discovery order within a group-version.
@@ -336,6 +366,10 @@ impl Schema {
     /// The composite of an id.
     pub fn composite(&self, id: CompositeId) -> Composite {
         self.composites[id.0 as usize]
+    }
+    /// The alternative of an id.
+    pub fn alternative(&self, id: AlternativeId) -> &Alternative {
+        &self.alternatives[id.0 as usize]
     }
     /// The kind of a group, version and kind.
     pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<&Kind> {

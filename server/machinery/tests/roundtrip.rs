@@ -69,6 +69,13 @@ impl Writer<'_> {
             Type::Duration => self.pick(&["\"1h30m\"", "\"0\"", "\"-1.5ms\""]),
             Type::IntOrString => self.pick(&["80", "\"http\"", "\"25%\"", "0"]),
             Type::RawExtension | Type::FieldsV1 => self.pick(&["{}", "{\"a\":[1.0,\"<\"]}", "[]", "\"x\""]),
+            Type::Json => self.pick(&["{}", "{\"b\":[1.0,\"<\"],\"a\":null}", "[]", "\"x\"", "false", "1e2"]),
+            Type::Alternative(id) => {
+                let alternative = self.schema.alternative(id);
+                let object = Type::Struct(alternative.object);
+                let ty = if self.below(2) == 0 { object } else { alternative.other };
+                self.value(ty)
+            }
             Type::Struct(id) => self.object(id),
             Type::Composite(id) => {
                 let count = self.below(3);

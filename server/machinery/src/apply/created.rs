@@ -129,7 +129,10 @@ impl<'v> Printer<'v> {
             }
             let unset = if zero { Unset::of(field) } else { Unset::Absent };
             let counts = match (unset, field.ty) {
-                (_, Type::Struct(_) | Type::Composite(_) | Type::FieldsV1) => {
+                (
+                    _,
+                    Type::Struct(_) | Type::Composite(_) | Type::FieldsV1 | Type::Json | Type::Alternative(_),
+                ) => {
                     let below = match level {
                         Level::Object(_) if field.name == "metadata" => Level::Metadata,
                         _ => Level::Below,

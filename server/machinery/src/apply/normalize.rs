@@ -26,6 +26,12 @@ fn value<'a>(arena: &'a Bump, schema: &Schema, ty: Type, slot: &mut Value<'a>) {
             }
             _ => {}
         },
+        (Type::Alternative(id), Value::Map(map)) => {
+            members(arena, schema, schema.alternative(id).object, map);
+        }
+        (Type::Alternative(id), slot @ Value::List(_)) => {
+            value(arena, schema, schema.alternative(id).other, slot);
+        }
         _ => {}
     }
 }
@@ -37,7 +43,7 @@ fn left_out(schema: &Schema, field: &Field, value: &Value<'_>) -> bool {
 
 fn holds_structs(schema: &Schema, ty: Type) -> bool {
     match ty {
-        Type::Struct(_) => true,
+        Type::Struct(_) | Type::Alternative(_) => true,
         Type::Composite(id) => match schema.composite(id) {
             Composite::List(element) | Composite::Map(element) => holds_structs(schema, element.ty),
         },

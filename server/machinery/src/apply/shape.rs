@@ -75,7 +75,7 @@ impl Shape {
                 Composite::Map(element) => Shape::Map { element, atomic: false },
                 Composite::List(element) => Shape::List { element, relation: Relation::Atomic },
             },
-            Type::FieldsV1 => Shape::Deduced,
+            Type::FieldsV1 | Type::Json | Type::Alternative(_) => Shape::Deduced,
             Type::String
             | Type::Bool
             | Type::Int32

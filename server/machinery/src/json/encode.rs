@@ -163,6 +163,13 @@ impl Encoder<'_> {
             (Value::List(_) | Value::Map(_), Type::Composite(id)) => {
                 self.composite(self.schema.composite(id), value, out);
             }
+            (Value::Map(map), Type::Alternative(id)) => {
+                let object = self.schema.alternative(id).object;
+                self.members(self.schema.get(object), Some(map), out);
+            }
+            (Value::List(_), Type::Alternative(id)) => {
+                self.value(self.schema.alternative(id).other, value, out);
+            }
             (Value::Null, Type::String) => out.extend_from_slice(b"\"\""),
             (Value::Null, Type::Bool) => out.extend_from_slice(b"false"),
             (Value::Null, Type::Int32 | Type::Int64 | Type::Float64 | Type::IntOrString) => out.push(b'0'),

@@ -16,6 +16,8 @@ pub(crate) enum Step<'p> {
     Key(&'p str),
     /// A list index.
     Index(usize),
+    /// Into a value that decodes itself: for errors all that is below belongs to the field that leads there.
+    Itself,
 }
 
 /// A chain of steps.
@@ -62,6 +64,7 @@ impl<'p> Path<'p> {
                 Step::Field(field, _) => dotted(&mut out, field.name),
                 Step::Plain(name) | Step::Key(name) => dotted(&mut out, name),
                 Step::Index(i) => out.push_str(&format!("[{i}]")),
+                Step::Itself => {}
             }
         }
         dotted(&mut out, field);
@@ -72,13 +75,17 @@ impl<'p> Path<'p> {
     pub(crate) fn mismatch(&self, what: &str, go_type: &str) -> String {
         let mut fields = Vec::new();
         let mut of = "";
+        let mut inside = false;
         for step in self.steps() {
             match step {
                 Step::Field(field, structure) => {
                     fields.extend(embedded(structure, field));
                     fields.push(field.name);
-                    of = structure;
+                    if !inside {
+                        of = structure;
+                    }
                 }
+                Step::Itself => inside = true,
                 Step::Plain(name) => fields.push(name),
                 _ => {}
             }

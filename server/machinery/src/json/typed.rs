@@ -16,7 +16,7 @@ use crate::{
     int_or_string,
     limits::TREE_DEPTH_MAX,
     quantity,
-    schema::{Composite, Element, Schema, Struct, StructId, Type},
+    schema::{Alternative, Composite, Element, Schema, Struct, StructId, Type},
     strict::{Collector, Mode, StrictKind},
     time,
     value::Value,
@@ -151,7 +151,7 @@ impl<'a, 's> Typed<'a, 's> {
                 Type::Struct(_) | Type::String | Type::Bool | Type::Int32 | Type::Int64 | Type::Float64 => {
                     Ok(previous)
                 }
-                Type::RawExtension | Type::FieldsV1 => Ok(previous),
+                Type::RawExtension | Type::FieldsV1 | Type::Json => Ok(previous),
                 _ => Ok(None),
             };
         }
@@ -202,7 +202,46 @@ impl<'a, 's> Typed<'a, 's> {
             Type::Time | Type::MicroTime | Type::Duration => self.timed(ty, byte, path).map(Some),
             Type::IntOrString => self.int_or_string(byte, path).map(Some),
             Type::RawExtension | Type::FieldsV1 => Ok(Some(Value::Raw(self.base.reader.skip()?))),
+            Type::Json => self.alone(|typed| Ok(typed.base.value(path)?)).map(Some),
+            Type::Alternative(id) => self.alternative(self.schema.alternative(id), byte, path),
         }
+    }
+
+    /// What decodes itself in Go is not looked at for strict errors.
+    fn alone<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        let strict = self.base.strict.take();
+        let decoded = decode(self)?;
+        self.base.strict = strict;
+        Ok(decoded)
+    }
+
+    /// An object, or the other thing. What is neither is an error where that may be a bool, and nothing where it may be
+    /// a list; what is wrong inside ends the decoding of the whole.
+    fn alternative(
+        &mut self,
+        of: &Alternative,
+        byte: u8,
+        path: &Path<'_>,
+    ) -> Result<Option<Value<'a>>, Stop> {
+        let ty = match (byte, of.other) {
+            (b'{', _) => Type::Struct(of.object),
+            (b't' | b'f', Type::Bool) | (b'[', Type::Composite(_)) => of.other,
+            (_, other) => {
+                self.base.reader.skip()?;
+                return match other {
+                    Type::Bool => Err(Stop::Fatal("boolean or JSON schema expected".into())),
+                    _ => Ok(None),
+                };
+            }
+        };
+        let before = self.base.saved.take();
+        let here = path.then(Step::Itself);
+        let value = self.alone(|typed| typed.value(ty, false, None, &here))?;
+        if let Some(message) = std::mem::replace(&mut self.base.saved, before) {
+            return Err(Stop::Fatal(message));
+        }
+        // A list without items is nothing.
+        Ok(value.filter(|value| !matches!(value, Value::List(list) if list.is_empty())))
     }
 
     /// Go goes on after a value of the wrong type, and reports the first at the end.

@@ -21,6 +21,8 @@ pub(crate) fn zero<'a>(arena: &'a Bump, schema: &Schema, ty: Type) -> Value<'a> 
         | Type::MicroTime
         | Type::RawExtension
         | Type::FieldsV1
+        | Type::Json
+        | Type::Alternative(_)
         | Type::Composite(_) => Value::Null,
         Type::Struct(id) => Value::Map(zero_struct(arena, schema, id)),
     }
@@ -71,6 +73,8 @@ fn can_be_empty(ty: Type) -> bool {
         | Type::IntOrString
         | Type::RawExtension
         | Type::FieldsV1
+        | Type::Json
+        | Type::Alternative(_)
         | Type::Struct(_) => false,
     }
 }

@@ -11,7 +11,7 @@ use crate::schema::{Composite, Field, ListType, Schema, Struct, StructId, Type};
 const UNNAMED: [&str; 2] = ["apidiscovery.k8s.io", "meta.k8s.io"];
 
 /// OpenAPI name of a type that is a definition and no struct.
-fn special(ty: Type) -> Option<&'static str> {
+fn special(schema: &Schema, ty: Type) -> Option<&'static str> {
     Some(match ty {
         Type::Quantity => "io.k8s.apimachinery.pkg.api.resource.Quantity",
         Type::Time => "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
@@ -20,6 +20,8 @@ fn special(ty: Type) -> Option<&'static str> {
         Type::IntOrString => "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
         Type::RawExtension => "io.k8s.apimachinery.pkg.runtime.RawExtension",
         Type::FieldsV1 => "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+        Type::Json => "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+        Type::Alternative(id) => schema.alternative(id).openapi_name,
         _ => return None,
     })
 }
@@ -43,6 +45,7 @@ fn special_schema(form: Form, ty: Type) -> Node {
             Node::map([("type", Node::text("string")), ("format", Node::text("date-time"))])
         }
         (Type::Quantity | Type::Duration, _) => of_type("string"),
+        (Type::Json | Type::Alternative(_), _) => Node::Map(Vec::new()),
         _ => of_type("object"),
     }
 }
@@ -130,9 +133,10 @@ impl<'a> Definitions<'a> {
 
     fn property(&mut self, of: &str, f: &Field) -> Node {
         let default = (self.form == Form::V3 && !f.default.is_empty()).then_some(f.default);
+        let description = (self.describe)(of, Some(f.name));
         let mut node = match self.reference(f.ty) {
-            // Beside a reference nothing else counts in v3, so it is wrapped.
-            Some(reference) if self.form == Form::V3 => {
+            // Beside a reference nothing else counts in v3, so it is wrapped where something is to be said.
+            Some(reference) if self.form == Form::V3 && (default.is_some() || description.is_some()) => {
                 let mut node = Node::Map(Vec::new());
                 if let Some(default) = default {
                     node.put("default", Node::Json(default));
@@ -143,7 +147,7 @@ impl<'a> Definitions<'a> {
             Some(reference) => reference,
             None => self.value(f.ty, f, default),
         };
-        node = described((self.describe)(of, Some(f.name)), node);
+        node = described(description, node);
         if !f.list_map_keys.is_empty() {
             node.put("x-kubernetes-list-map-keys", Node::texts(f.list_map_keys));
         }
@@ -167,7 +171,7 @@ impl<'a> Definitions<'a> {
 
     /// A reference, where the type has a definition of its own.
     fn reference(&mut self, ty: Type) -> Option<Node> {
-        if let Some(name) = special(ty) {
+        if let Some(name) = special(self.schema, ty) {
             let (form, describe) = (self.form, self.describe);
             self.found
                 .entry(name)

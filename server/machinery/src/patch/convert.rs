@@ -92,7 +92,9 @@ impl<'a> Converter<'a, '_> {
                 }
                 other => unmarshal(other, "int32"),
             },
-            (Type::Quantity | Type::RawExtension | Type::FieldsV1, _) => Ok(value.clone()),
+            (Type::Quantity | Type::RawExtension | Type::FieldsV1 | Type::Json | Type::Alternative(_), _) => {
+                Ok(value.clone())
+            }
             (Type::Bytes, Value::String(text)) => match base64::decode(text) {
                 Ok(_) => Ok(value.clone()),
                 Err(at) => Err(format!("error decoding from json: illegal base64 data at input byte {at}")),

@@ -97,6 +97,8 @@ impl<'a> Merge<'a, '_> {
             }),
             Type::RawExtension => no_field("RawExtension"),
             Type::FieldsV1 => no_field("FieldsV1"),
+            Type::Json => no_field("JSON"),
+            Type::Alternative(id) => no_field(self.schema.alternative(id).name),
             Type::Quantity => no_field("Quantity"),
             Type::Time => no_field("Time"),
             Type::MicroTime => no_field("MicroTime"),

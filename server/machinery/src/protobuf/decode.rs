@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     json::{
-        base64, is_json,
+        base64, decode_untyped, is_json,
         reader::replace_invalid,
         slots::{Open, Slots},
         untyped::Entries,
@@ -17,7 +17,7 @@ use crate::{
     },
     limits::TREE_DEPTH_MAX,
     quantity,
-    schema::{Composite, Element, Field, Schema, Struct, StructId, Type},
+    schema::{Alternative, Composite, Element, Field, Schema, Struct, StructId, Type},
     time::{self, Moment},
     value::Value,
 };
@@ -279,8 +279,56 @@ impl<'a, 's> Decoder<'a, 's> {
                 }
             }
             Type::RawExtension | Type::FieldsV1 => return self.raw(ty, wire.bytes()?, previous),
+            Type::Json => return self.json(wire.bytes()?),
+            Type::Alternative(id) => {
+                return self.alternative(self.schema.alternative(id), wire.bytes()?);
+            }
             Type::Composite(_) => return error("proto: list where a value belongs"),
         }))
+    }
+
+    /// Any value, as its text.
+    fn json(&self, bytes: &'a [u8]) -> Decode<Option<Value<'a>>> {
+        match single(bytes, "JSON", "Raw")? {
+            None | Some([]) => Ok(None),
+            Some(raw) => match decode_untyped(self.arena, raw) {
+                Ok(value) => Ok(Some(value)),
+                Err(why) => error(why.to_string()),
+            },
+        }
+    }
+
+    /// The message of a value that is an object or something else: items count before an object, that before a bool.
+    fn alternative(&mut self, of: &Alternative, bytes: &'a [u8]) -> Decode<Option<Value<'a>>> {
+        let (mut object, mut allows) = (None, false);
+        let mut items = ArenaVec::new_in(self.arena);
+        let element = match of.other {
+            Type::Composite(id) => match self.schema.composite(id) {
+                Composite::List(element) => Some(element),
+                Composite::Map(_) => None,
+            },
+            _ => None,
+        };
+        let mut wire = Wire::new(bytes);
+        while !wire.is_empty() {
+            let (number, ty) = wire.tag(of.name)?;
+            if number == of.object_number && ty == BYTES {
+                object = Some(self.message(of.object, wire.bytes()?, object)?);
+                continue;
+            }
+            match element {
+                Some(element) if number == of.other_number && ty == expected(element.ty) => {
+                    items.push(self.element(element, &mut wire)?);
+                }
+                None if number == of.other_number && ty == VARINT => allows = wire.varint()? != 0,
+                _ => wire.skip(ty)?,
+            }
+        }
+        Ok(match object {
+            _ if !items.is_empty() => Some(Value::List(items)),
+            Some(object) => Some(object),
+            None => (of.other == Type::Bool).then_some(Value::Bool(allows)),
+        })
     }
 
     fn quantity(&self, bytes: &'a [u8]) -> Decode<Option<Value<'a>>> {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     json::base64,
     quantity,
-    schema::{Composite, Element, Field, Schema, Struct, StructId, Type},
+    schema::{Alternative, Composite, Element, Field, Schema, Struct, StructId, Type},
     time,
     value::{Map, Value},
 };
@@ -181,7 +181,7 @@ impl Encoder<'_> {
                 put_int(out, 2, if string.is_some() { 0 } else { int() });
                 put_bytes(out, 3, string.unwrap_or_default().as_bytes());
             }),
-            Type::RawExtension | Type::FieldsV1 => put_message(out, number, |out| match value {
+            Type::RawExtension | Type::FieldsV1 | Type::Json => put_message(out, number, |out| match value {
                 Value::Null => {}
                 Value::Raw(text) => put_bytes(out, 1, text.as_bytes()),
                 value => {
@@ -194,6 +194,33 @@ impl Encoder<'_> {
                 self.members(self.schema.get(id), value.as_map(), out);
             }),
             Type::Composite(id) => self.composite(number, self.schema.composite(id), value, out),
+            Type::Alternative(id) => put_message(out, number, |out| {
+                self.alternative(self.schema.alternative(id), value, out);
+            }),
+        }
+    }
+
+    /// The message of a value that is an object or something else. A bool is always written; an object says true.
+    fn alternative(&self, of: &Alternative, value: &Value<'_>, out: &mut Vec<u8>) {
+        let other = |out: &mut Vec<u8>| match of.other {
+            Type::Bool => {
+                let allows = Value::Bool(value.as_bool().unwrap_or(value.as_map().is_some()));
+                self.value(of.other_number, Type::Bool, &allows, out);
+            }
+            ty if value.as_list().is_some() => self.value(of.other_number, ty, value, out),
+            _ => {}
+        };
+        let object = |out: &mut Vec<u8>| {
+            if value.as_map().is_some() {
+                self.value(of.object_number, Type::Struct(of.object), value, out);
+            }
+        };
+        if of.other_number < of.object_number {
+            other(out);
+            object(out);
+        } else {
+            object(out);
+            other(out);
         }
     }
 }

@@ -66,6 +66,15 @@ impl Maker {
             Type::IntOrString => out.push_str(self.pick(&["5", r#""50%""#, r#""""#])),
             Type::RawExtension => out.push_str(self.pick(&[r#"{"a":[1,{"b":null}]}"#, r#"{"kind":"X"}"#])),
             Type::FieldsV1 => out.push_str(self.pick(&[r#"{"f:a":{}}"#, "{}"])),
+            Type::Json => {
+                out.push_str(self.pick(&["null", "1", r#"{"b":[1.5,null],"a":"<"}"#, "[]", "false"]))
+            }
+            Type::Alternative(id) => {
+                let alternative = self.schema.alternative(id);
+                let is_object = self.below(2) == 0;
+                let ty = if is_object { Type::Struct(alternative.object) } else { alternative.other };
+                self.value(ty, depth + 1, out);
+            }
             Type::Struct(id) => self.object(id, depth, out),
             Type::Composite(id) => match self.schema.composite(id) {
                 Composite::List(element) => {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use super::lookup::wire_order;
 use super::{
-    Column, Composite, CompositeId, Element, FIELDS_MAX, Field, Group, Kind, ListType, NameIndex, Resource,
-    Schema, Spelling, Struct, StructId, Subresource, Type, spelling,
+    Alternative, AlternativeId, Column, Composite, CompositeId, Element, FIELDS_MAX, Field, Group, Kind,
+    ListType, NameIndex, Resource, Schema, Spelling, Struct, StructId, Subresource, Type, spelling,
 };
 use crate::json::zero::left_out_unset;
 
@@ -163,6 +163,10 @@ impl Reader {
                 let column = column(cells)?;
                 self.columns.last_mut()?.push(column);
             }
+            "A" => {
+                let alternative = self.alternative(cells)?;
+                self.schema.alternatives.push(alternative);
+            }
             "G" => self.kinds_of = (cells.next(), cells.next()),
             "K" => {
                 let (group, version) = self.kinds_of;
@@ -249,6 +253,8 @@ impl Reader {
             b'o' => Type::IntOrString,
             b'r' => Type::RawExtension,
             b'f' => Type::FieldsV1,
+            b'j' => Type::Json,
+            b'/' => Type::Alternative(AlternativeId(code[1..].parse().ok()?)),
             b'0'..=b'9' => Type::Struct(StructId(code.parse().ok()?)),
             b'[' | b'(' | b'{' => {
                 if let Some(&id) = self.composites.get(code) {
@@ -269,6 +275,14 @@ impl Reader {
             }
             _ => return None,
         })
+    }
+
+    fn alternative(&mut self, mut cells: Cells) -> Option<Alternative> {
+        let (name, package, openapi_name) = (cells.next(), cells.next(), cells.next());
+        let (object, object_number) = (self.ty(cells.next())?, cells.number()?);
+        let (other, other_number) = (self.ty(cells.next())?, cells.number()?);
+        let Type::Struct(object) = object else { return None };
+        Some(Alternative { name, package, openapi_name, object, object_number, other, other_number })
     }
 
     /// `2.1` is number 1 in the message of number 2.

@@ -51,6 +51,10 @@ impl Schema {
                     let (Composite::List(element) | Composite::Map(element)) = self.composite(id);
                     open.push(element.ty);
                 }
+                Type::Alternative(id) => {
+                    let alternative = self.alternative(id);
+                    open.extend([Type::Struct(alternative.object), alternative.other]);
+                }
                 _ => {}
             }
         }
@@ -88,6 +92,11 @@ impl Schema {
             Type::IntOrString => "intstr.IntOrString",
             Type::RawExtension => "runtime.RawExtension",
             Type::FieldsV1 => "v1.FieldsV1",
+            Type::Json => "v1.JSON",
+            Type::Alternative(id) => {
+                let alternative = self.alternative(id);
+                return Cow::Owned(format!("{}.{}", alternative.package, alternative.name));
+            }
             Type::Struct(id) => {
                 let s = self.get(id);
                 return Cow::Owned(format!("{}.{}", s.package, s.name));

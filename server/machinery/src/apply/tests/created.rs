@@ -52,6 +52,12 @@ fn any(schema: &Schema, ty: Type, depth: usize, random: &mut Random, out: &mut S
         Type::MicroTime => out.push_str("\"2024-01-01T00:00:00.000000Z\""),
         Type::RawExtension => out.push_str("{\"x\":[1]}"),
         Type::FieldsV1 => out.push_str("{\"f:x\":{}}"),
+        Type::Json => out.push_str(["1", "{\"x\":[1]}", "null"][random.below(3) as usize]),
+        Type::Alternative(id) => {
+            let alternative = schema.alternative(id);
+            let object = Type::Struct(alternative.object);
+            any(schema, if random.below(2) == 0 { object } else { alternative.other }, depth, random, out);
+        }
     }
 }
 
