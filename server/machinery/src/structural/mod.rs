@@ -6,6 +6,7 @@
 
 mod compile;
 mod defaulting;
+pub mod internal;
 mod json;
 mod node;
 mod object_meta;
