@@ -2,7 +2,7 @@
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
-    apply::{self, Applied, ApplyError, FieldManager, ResetFields, Versions},
+    apply::{self, Applied, ApplyError, FieldManager, ResetFields, Unconverted, Versions},
     json::quote,
     status::{Cause, Status},
     value::{Map, Value},
@@ -60,11 +60,12 @@ impl Tracker {
     fn field_manager<'s>(&'s self, store: &'s ResourceStore) -> FieldManager<'s> {
         FieldManager {
             schema: store.schema,
-            ty: store.served.facts.ty,
+            root: store.served.facts.ty.into(),
             kind: store.kind(),
             api_version: &store.group_version,
             subresource: &self.subresource,
             reset: self.reset,
+            reset_elsewhere: self.reset,
             versions: store,
         }
     }
@@ -101,7 +102,7 @@ impl Tracker {
         show_template_generation(store, object);
         let list = match store.served.from_stored {
             None => {
-                apply::normalize(arena, store.schema, manager.ty, object);
+                apply::normalize(arena, store.schema, store.served.facts.ty, object);
                 match old {
                     Some(old) => manager.update(arena, old, object, &self.manager, &now),
                     None => manager.create(arena, object, &self.manager, &now),
@@ -151,7 +152,7 @@ impl Tracker {
             map.insert("kind", Value::String(store.kind()));
             map.insert("apiVersion", Value::String(arena.alloc_str(&store.group_version)));
         }
-        apply::normalize(arena, store.schema, manager.ty, &mut live);
+        apply::normalize(arena, store.schema, store.served.facts.ty, &mut live);
         let applied = manager.apply(arena, &live, config, &self.manager, force, &now_rfc3339());
         Ok((live, applied.map_err(refused)?))
     }
@@ -198,7 +199,13 @@ fn versioned<'a>(arena: &'a Bump, store: &ResourceStore, object: &Value<'a>) -> 
 }
 
 impl Versions for ResourceStore {
-    fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, from: &str, to: &str) -> Option<Value<'a>> {
+    fn convert<'a>(
+        &self,
+        arena: &'a Bump,
+        object: &Value<'a>,
+        from: &str,
+        to: &str,
+    ) -> Result<Value<'a>, Unconverted> {
         let other = |version: &str| {
             self.other_versions.get().into_iter().flatten().find(|other| other.group_version == version)
         };
@@ -215,7 +222,7 @@ impl Versions for ResourceStore {
         };
         to_stored.inspect(|convert| convert(arena, &mut object));
         from_stored.inspect(|convert| convert(arena, &mut object));
-        Some(object)
+        Ok(object)
     }
 }
 

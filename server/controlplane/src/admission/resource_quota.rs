@@ -153,11 +153,12 @@ impl<'q, 'a> Quota<'q, 'a> {
         let (schema, ty) = (objects.schema(), objects.resource_quotas.ty());
         let manager = FieldManager {
             schema,
-            ty,
+            root: ty.into(),
             kind: "ResourceQuota",
             api_version: "v1",
             subresource: "status",
             reset: ResetFields::Except(&[&["spec"]]),
+            reset_elsewhere: ResetFields::Except(&[&["spec"]]),
             versions: &NoOtherVersion,
         };
         apply::normalize(arena, schema, ty, tree);

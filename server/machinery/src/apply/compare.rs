@@ -5,14 +5,15 @@ use std::cell::Cell;
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::{
-    items::{Index, item_element},
+    items::{Index, ListOf},
+    model::{Object, Rows},
     path::{PathElement, equal_values},
     set::{FieldSet, Node},
-    shape::{Relation, Shape},
+    shape::{Relation, Root, Shape},
     walk::{filled_map, items, zip_map, zip_struct},
 };
 use crate::{
-    schema::{Element, Schema, StructId},
+    schema::Schema,
     value::{Map, Value},
 };
 
@@ -44,18 +45,32 @@ impl<'v> Comparison<'v> {
 pub fn compare<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
-    ty: StructId,
+    root: impl Into<Root<'v>>,
     old: &'v Value<'v>,
     new: &'v Value<'v>,
 ) -> Option<Comparison<'v>> {
     let walker = Walker { arena, schema, failed: Cell::new(false) };
     let mut level = Level::new(arena);
-    zip_struct(schema.get(ty), filled_map(Some(old)), filled_map(Some(new)), &mut |field, old, new| {
-        if !matches!(field.name, "kind" | "apiVersion") {
-            let diff = walker.value(Shape::of_field(schema, field), old, new);
-            level.push(PathElement::FieldName(field.name), diff);
-        }
-    });
+    let (old, new) = (filled_map(Some(old)), filled_map(Some(new)));
+    match root.into() {
+        Root::BuiltIn(ty) => zip_struct(schema.get(ty), old, new, &mut |field, old, new| {
+            if !matches!(field.name, "kind" | "apiVersion") {
+                let diff = walker.value(Shape::of_field(schema, field), old, new);
+                level.push(PathElement::FieldName(field.name), diff);
+            }
+        }),
+        Root::Structural(structural) => zip_map(old, new, &mut |key, old, new| {
+            if !matches!(key, "kind" | "apiVersion") {
+                let shape = Object::root(structural).member(schema, key).unwrap_or(Shape::Deduced);
+                level.push(PathElement::FieldName(key), walker.value(shape, old, new));
+            }
+        }),
+        Root::Deduced => zip_map(old, new, &mut |key, old, new| match key {
+            "kind" | "apiVersion" => {}
+            "metadata" => level.push(PathElement::FieldName(key), walker.deduced_metadata(old, new)),
+            _ => level.push(PathElement::FieldName(key), walker.value(Shape::Deduced, old, new)),
+        }),
+    }
     let diff = level.finish();
     (!walker.failed.get()).then_some(Comparison {
         added: diff.added.below,
@@ -129,7 +144,7 @@ struct Walker<'v> {
 
 impl<'v> Walker<'v> {
     /// Compares two values of which at least one is there.
-    fn value(&self, shape: Shape, old: Option<&'v Value<'v>>, new: Option<&'v Value<'v>>) -> Diff<'v> {
+    fn value(&self, shape: Shape<'v>, old: Option<&'v Value<'v>>, new: Option<&'v Value<'v>>) -> Diff<'v> {
         let mut level = Level::new(self.arena);
         match shape {
             Shape::Struct { id, atomic: false } => {
@@ -152,27 +167,119 @@ impl<'v> Walker<'v> {
                     return self.leaf(old, new);
                 }
             }
-            Shape::Deduced => {
-                if !self.entries(Shape::Deduced, old, new, &mut level) {
-                    return self.leaf(old, new);
-                }
-            }
             Shape::List { element, relation: relation @ (Relation::Set | Relation::Keys(_)) } => {
                 let (a, b) = (items(old), items(new));
                 if a.is_empty() && b.is_empty() {
                     return self.leaf(old, new);
                 }
-                if a != b {
-                    self.list(element, relation, a, b, &mut level);
-                } else if a.iter().any(|item| lacks_keys(relation, item)) {
-                    let elements = |item| item_element(self.arena, self.schema, element, relation, item);
-                    self.failed.set(self.failed.get() || a.iter().any(|item| elements(item).is_err()));
-                }
+                self.list(ListOf::Elements(element, relation), a, b, &mut level);
             }
-            Shape::Leaf | Shape::Struct { .. } | Shape::Map { .. } | Shape::List { .. } => {
-                return self.leaf(old, new);
+            Shape::Leaf
+            | Shape::Scalar(_)
+            | Shape::Struct { .. }
+            | Shape::Map { .. }
+            | Shape::List { .. } => return self.leaf(old, new),
+            Shape::Object(_) | Shape::Rows(_) | Shape::Deduced | Shape::Union(_) => {
+                return self.of_model(shape, old, new);
             }
         }
+        let mut diff = level.finish();
+        diff.added.itself = old.is_none();
+        diff.removed.itself = new.is_none();
+        diff
+    }
+
+    /// Compares values of a model. Where a value may be of several kinds, and the two are not of the same one, each
+    /// counts as what it is; nothing, and null, as an object.
+    fn of_model(&self, shape: Shape<'v>, old: Option<&'v Value<'v>>, new: Option<&'v Value<'v>>) -> Diff<'v> {
+        let (a, b) = (old.map_or(Kind::Any, Kind::of), new.map_or(Kind::Any, Kind::of));
+        let mut level = Level::new(self.arena);
+        let is_leaf = match shape {
+            Shape::Object(_) => self.kind(shape, Kind::Any, old, new, &mut level),
+            Shape::Rows(_) => self.kind(shape, Kind::List, old, new, &mut level),
+            _ if old.is_none() || a == b => self.kind(shape, b, old, new, &mut level),
+            _ if new.is_none() => self.kind(shape, a, old, new, &mut level),
+            _ => {
+                let is_leaf = self.kind(shape, a, old, new, &mut level);
+                // Null beside an object has said all that there is to say.
+                let rest = match (a, b) {
+                    (Kind::Any | Kind::Map, Kind::Any | Kind::Map) => false,
+                    _ => self.kind(shape, b, old, new, &mut level),
+                };
+                is_leaf || rest
+            }
+        };
+        let mut diff = level.finish();
+        if is_leaf {
+            let leaf = self.leaf(old, new);
+            diff.added.itself = leaf.added.itself;
+            diff.modified.itself = leaf.modified.itself;
+            diff.removed.itself = leaf.removed.itself;
+        } else {
+            diff.added.itself = old.is_none();
+            diff.removed.itself = new.is_none();
+        }
+        diff
+    }
+
+    /// Compares what lies below two values that are taken for values of one kind; true where they are to be compared as
+    /// a whole.
+    fn kind(
+        &self,
+        shape: Shape<'v>,
+        kind: Kind,
+        old: Option<&'v Value<'v>>,
+        new: Option<&'v Value<'v>>,
+        level: &mut Level<'v>,
+    ) -> bool {
+        let object = match (kind, shape) {
+            (Kind::Any | Kind::Map, Shape::Deduced) => return !self.entries(Shape::Deduced, old, new, level),
+            (Kind::Any | Kind::Map, Shape::Object(object)) => object,
+            (Kind::Any | Kind::Map, Shape::Union(union)) => union.object(),
+            (Kind::List, Shape::Rows(rows)) => return !self.rows(rows, old, new, level),
+            (Kind::List, Shape::Union(union)) => return !self.rows(union.rows(), old, new, level),
+            _ => return true,
+        };
+        let (a, b) = (filled_map(old), filled_map(new));
+        if object.is_atomic() || a.is_none() && b.is_none() {
+            return true;
+        }
+        level.expect(a.map_or(0, Map::len), b.map_or(0, Map::len));
+        zip_map(a, b, &mut |key, old, new| {
+            let shape = object.member(self.schema, key).unwrap_or(Shape::Deduced);
+            level.push(PathElement::FieldName(key), self.value(shape, old, new));
+        });
+        false
+    }
+
+    /// Compares the items of lists; answers whether there are any to be told apart.
+    fn rows(
+        &self,
+        rows: Rows<'v>,
+        old: Option<&'v Value<'v>>,
+        new: Option<&'v Value<'v>>,
+        level: &mut Level<'v>,
+    ) -> bool {
+        let (of, a, b) = (ListOf::Rows(rows), items(old), items(new));
+        if of.is_atomic() || a.is_empty() && b.is_empty() {
+            return false;
+        }
+        self.list(of, a, b, level);
+        true
+    }
+
+    /// Compares metadata of which no type is known.
+    fn deduced_metadata(&self, old: Option<&'v Value<'v>>, new: Option<&'v Value<'v>>) -> Diff<'v> {
+        let (a, b) = (filled_map(old), filled_map(new));
+        if a.is_none() && b.is_none() {
+            return self.leaf(old, new);
+        }
+        let mut level = Level::new(self.arena);
+        zip_map(a, b, &mut |key, old, new| {
+            if key != "managedFields" {
+                level.push(PathElement::FieldName(key), self.value(Shape::Deduced, old, new));
+            }
+        });
         let mut diff = level.finish();
         diff.added.itself = old.is_none();
         diff.removed.itself = new.is_none();
@@ -192,7 +299,7 @@ impl<'v> Walker<'v> {
     /// Compares the entries of maps; answers whether there are any.
     fn entries(
         &self,
-        shape: Shape,
+        shape: Shape<'v>,
         old: Option<&'v Value<'v>>,
         new: Option<&'v Value<'v>>,
         level: &mut Level<'v>,
@@ -206,18 +313,16 @@ impl<'v> Walker<'v> {
     }
 
     /// Compares items by their path elements. Items that have the same one are taken together as one value.
-    fn list(
-        &self,
-        element: Element,
-        relation: Relation,
-        old: &'v [Value<'v>],
-        new: &'v [Value<'v>],
-        level: &mut Level<'v>,
-    ) {
-        let shape = Shape::of_element(self.schema, element);
+    fn list(&self, of: ListOf<'v>, old: &'v [Value<'v>], new: &'v [Value<'v>], level: &mut Level<'v>) {
+        if old == new {
+            let no_step = |item| of.lacks_keys(item) && of.step(self.arena, self.schema, item).is_err();
+            self.failed.set(self.failed.get() || old.iter().any(no_step));
+            return;
+        }
+        let shape = of.item_shape(self.schema);
         let mut both = Vec::with_capacity(old.len() + new.len());
         for item in old.iter().chain(new) {
-            match item_element(self.arena, self.schema, element, relation, item) {
+            match of.step(self.arena, self.schema, item) {
                 Ok(element) => both.push((element, item)),
                 Err(_) => return self.failed.set(true),
             }
@@ -257,11 +362,23 @@ impl<'v> Walker<'v> {
     }
 }
 
-/// Whether an item names none of its key fields: only such a one may have no path element.
-fn lacks_keys(relation: Relation, item: &Value<'_>) -> bool {
-    match (relation, item) {
-        (Relation::Keys(keys), Value::Map(map)) => keys.iter().all(|key| map.get(key).is_none()),
-        (Relation::Set, Value::String(_) | Value::Int(_) | Value::Bool(_) | Value::Float(_)) => false,
-        _ => true,
+/// The kinds of values that are told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Null.
+    Any,
+    Scalar,
+    List,
+    Map,
+}
+
+impl Kind {
+    fn of(value: &Value<'_>) -> Self {
+        match value {
+            Value::Null => Kind::Any,
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => Kind::Scalar,
+            Value::List(_) => Kind::List,
+            Value::Map(_) | Value::Raw(_) => Kind::Map,
+        }
     }
 }

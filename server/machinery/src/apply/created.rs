@@ -11,7 +11,7 @@ use bumpalo::Bump;
 
 use super::{
     fields_v1::write_element,
-    items::{Index, item_element},
+    items::{Index, ListOf},
     path::{PathElement, equal_values},
     shape::{Relation, Shape},
     updater,
@@ -149,7 +149,7 @@ impl<'v> Printer<'v> {
     }
 
     /// Writes a step of a list or map and what is below it; nothing where neither counts.
-    fn node(&mut self, element: &PathElement<'v>, shape: Shape, value: &'v Value<'v>) {
+    fn node(&mut self, element: &PathElement<'v>, shape: Shape<'v>, value: &'v Value<'v>) {
         let start = self.out.len();
         if self.out.last() != Some(&b'{') {
             self.out.push(b',');
@@ -170,7 +170,7 @@ impl<'v> Printer<'v> {
     }
 
     /// Writes what is below a value. Answers whether anything counts, be it the value alone.
-    fn value(&mut self, shape: Shape, unset: Unset, value: &'v Value<'v>, level: Level<'_>) -> bool {
+    fn value(&mut self, shape: Shape<'v>, unset: Unset, value: &'v Value<'v>, level: Level<'_>) -> bool {
         match shape {
             Shape::Struct { id, atomic: false } => match filled_map(Some(value)) {
                 // What the unset object has in it was taken away, which is no field.
@@ -196,6 +196,11 @@ impl<'v> Printer<'v> {
             Shape::Leaf | Shape::Struct { .. } | Shape::Map { .. } | Shape::List { .. } => {
                 self.leaf(unset, value)
             }
+            // No struct holds one.
+            Shape::Scalar(_) | Shape::Object(_) | Shape::Rows(_) | Shape::Union(_) => {
+                self.failed = true;
+                false
+            }
         }
     }
 
@@ -215,7 +220,7 @@ impl<'v> Printer<'v> {
         itself
     }
 
-    fn entries(&mut self, shape: Shape, unset: Unset, value: &'v Value<'v>) -> bool {
+    fn entries(&mut self, shape: Shape<'v>, unset: Unset, value: &'v Value<'v>) -> bool {
         let Some(map) = filled_map(Some(value)) else { return self.leaf(unset, value) };
         self.below(unset, |this| {
             let mut entry = |(key, value): (&'v str, &'v Value<'v>)| {
@@ -232,7 +237,8 @@ impl<'v> Printer<'v> {
     /// Items that have the same path element are one value.
     fn list(&mut self, element: Element, relation: Relation, list: &'v [Value<'v>]) {
         let shape = Shape::of_element(self.schema, element);
-        let elements = list.iter().map(|item| item_element(self.arena, self.schema, element, relation, item));
+        let of = ListOf::Elements(element, relation);
+        let elements = list.iter().map(|item| of.step(self.arena, self.schema, item));
         let Ok(index) = Index::try_new(self.arena, elements) else {
             self.failed = true;
             return;

@@ -10,20 +10,51 @@ use super::{
     managers::{self, Manager, Operation},
     path::PathElement,
     set::{FieldSet, Node, Path},
+    shape::Root,
     updater::{ApplyFailure, Taken, Updater},
     validate::{Duplicates, problems_text, validate},
 };
 use crate::{
     json::{expand_raw, zero},
     limits::APPLY_ERROR_TEXT,
-    schema::{Schema, StructId, Type},
-    value::Value,
+    schema::{Schema, Type},
+    value::{Map, Value},
 };
 
 /// Turns an object of one version into another version of its kind.
 pub trait Versions {
-    /// The object in the version `to`; `None` where that is not known.
-    fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, from: &str, to: &str) -> Option<Value<'a>>;
+    /// The object in the version `to`.
+    fn convert<'a>(
+        &self,
+        arena: &'a Bump,
+        object: &Value<'a>,
+        from: &str,
+        to: &str,
+    ) -> Result<Value<'a>, Unconverted>;
+
+    /// What fields are told by in a version of a custom resource (the Schema knows those of built-in kinds).
+    fn root(&self, _api_version: &str) -> Result<Root<'_>, Unconverted> {
+        Err(Unconverted::Missing)
+    }
+}
+
+/// Why there is no object of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unconverted {
+    /// The kind has no such version any more: who owned fields in it is forgotten.
+    Missing,
+    /// It could not be made.
+    Failed(String),
+}
+
+impl Unconverted {
+    /// With what was being done.
+    pub(crate) fn doing(self, what: &str) -> Self {
+        match self {
+            Unconverted::Missing => Unconverted::Missing,
+            Unconverted::Failed(why) => Unconverted::Failed(format!("{what}: {why}")),
+        }
+    }
 }
 
 /// A kind that has one version only.
@@ -31,8 +62,8 @@ pub trait Versions {
 pub struct NoOtherVersion;
 
 impl Versions for NoOtherVersion {
-    fn convert<'a>(&self, _: &'a Bump, _: &Value<'a>, _: &str, _: &str) -> Option<Value<'a>> {
-        None
+    fn convert<'a>(&self, _: &'a Bump, _: &Value<'a>, _: &str, _: &str) -> Result<Value<'a>, Unconverted> {
+        Err(Unconverted::Missing)
     }
 }
 
@@ -141,8 +172,8 @@ impl<'a> Applied<'a> {
 pub struct FieldManager<'s> {
     /// The Schema.
     pub schema: &'s Schema,
-    /// Struct of the kind in the request's version.
-    pub ty: StructId,
+    /// What fields of the kind are told by in the request's version.
+    pub root: Root<'s>,
     /// The kind.
     pub kind: &'s str,
     /// The request's version: `v1`, `apps/v1`.
@@ -151,6 +182,8 @@ pub struct FieldManager<'s> {
     pub subresource: &'s str,
     /// What a write through the subresource cannot change.
     pub reset: ResetFields,
+    /// What it cannot change in other versions.
+    pub reset_elsewhere: ResetFields,
     /// Other versions of the kind.
     pub versions: &'s dyn Versions,
 }
@@ -179,9 +212,15 @@ impl FieldManager<'_> {
         let theirs_count = !entries.is_empty();
         let updater = Updater { arena, manager: self };
         // What cannot be compared leaves everything as it was.
+        let is_built_in = matches!(self.root, Root::BuiltIn(_));
+        let fits = |object| validate(arena, self.schema, self.root, object, Duplicates::Allowed).is_empty();
+        if !is_built_in && !(fits(new) && fits(live)) {
+            return ours.cloned();
+        }
         let Some(comparison) = updater.compare(live, new) else { return ours.cloned() };
         if !theirs_count && !empty_asked {
-            if comparison.is_same() && ours.is_some() {
+            // The schema of a custom resource may have changed since.
+            if is_built_in && comparison.is_same() && ours.is_some() {
                 return ours.cloned();
             }
             entries = managers::decode(arena, ours).unwrap_or_default();
@@ -191,9 +230,13 @@ impl FieldManager<'_> {
             // Whoever wrote before is not known, so nobody is until the first apply.
             return None;
         }
-        updater.reconcile(&mut entries);
         let own = Manager::new(self, manager, Operation::Update);
-        updater.update(&mut entries, own, (live, new), comparison, now);
+        let updated = updater
+            .reconcile(&mut entries, live)
+            .and_then(|()| updater.update(&mut entries, own, (live, new), comparison, now));
+        if updated.is_err() {
+            return ours.cloned();
+        }
         managers::cap_updates(arena, &mut entries);
         managers::encode(arena, &mut entries)
     }
@@ -207,8 +250,9 @@ impl FieldManager<'_> {
         now: &str,
     ) -> Option<Value<'a>> {
         if let ResetFields::Except(unowned) = self.reset
+            && let Root::BuiltIn(ty) = self.root
             && managers::listed(new).is_none()
-            && let Some(fields) = created::fields_of_new(arena, self.schema, self.ty, unowned, new)
+            && let Some(fields) = created::fields_of_new(arena, self.schema, ty, unowned, new)
         {
             let own = Manager { time: Some(now), ..Manager::new(self, manager, Operation::Update) };
             return Some(managers::only(arena, &own, &fields));
@@ -218,7 +262,10 @@ impl FieldManager<'_> {
 
     /// The object of the kind with nothing set.
     pub fn zero<'a>(&self, arena: &'a Bump) -> Value<'a> {
-        zero::zero(arena, self.schema, Type::Struct(self.ty))
+        match self.root {
+            Root::BuiltIn(ty) => zero::zero(arena, self.schema, Type::Struct(ty)),
+            Root::Structural(_) | Root::Deduced => Value::Map(Map::new_in(arena)),
+        }
     }
 
     /// Applies a configuration, as it was sent, to `live` (as for [`FieldManager::update`]).
@@ -252,7 +299,7 @@ impl FieldManager<'_> {
         object: &Value<'a>,
         duplicates: Duplicates,
     ) -> Result<(), ApplyError> {
-        let problems = validate(arena, self.schema, self.ty, object, duplicates);
+        let problems = validate(arena, self.schema, self.root, object, duplicates);
         if problems.is_empty() {
             return Ok(());
         }
@@ -309,7 +356,7 @@ impl<'a> Run<'_, 'a, '_> {
         if entries.is_empty() {
             self.note_existing(arena, &updater, &mut entries)?;
         }
-        updater.reconcile(&mut entries);
+        updater.reconcile(&mut entries, self.live).map_err(ApplyError::Failed)?;
         let own = Manager::new(self.manager, self.name, Operation::Apply);
         let before = entries.clone();
         let mut result = updater.apply(&mut entries, own, (self.live, self.config), force);
@@ -357,8 +404,9 @@ impl<'a> Run<'_, 'a, '_> {
             return Err(ApplyError::Failed("failed to create manager for existing fields".into()));
         };
         let own = Manager::new(self.manager, "before-first-apply", Operation::Update);
-        updater.update(entries, own, (zero, self.live), comparison, self.now);
-        Ok(())
+        updater
+            .update(entries, own, (zero, self.live), comparison, self.now)
+            .map_err(|why| ApplyError::Failed(format!("failed to create manager for existing fields: {why}")))
     }
 }
 

@@ -3,14 +3,15 @@
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::{
-    items::{Index, item_element},
+    items::{Index, ListOf},
+    model::Object,
     path::PathElement,
     set::{FieldSet, Node},
-    shape::{Relation, Shape},
+    shape::{Relation, Root, Shape},
     walk::{zip_map, zip_struct},
 };
 use crate::{
-    schema::{Element, Schema, StructId},
+    schema::{Schema, StructId},
     value::{Map, Value},
 };
 
@@ -18,10 +19,10 @@ use crate::{
 pub fn field_set<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
-    ty: StructId,
+    root: impl Into<Root<'v>>,
     object: &'v Value<'v>,
 ) -> FieldSet<'v> {
-    Walker { arena, schema }.value(Shape::of_struct(schema, ty), object).1
+    Walker { arena, schema }.value(Shape::of_root(schema, root.into()), object).1
 }
 
 struct Walker<'v> {
@@ -31,7 +32,7 @@ struct Walker<'v> {
 
 impl<'v> Walker<'v> {
     /// Whether the value itself is a member, and the members below it.
-    fn value(&self, shape: Shape, value: &'v Value<'v>) -> (bool, FieldSet<'v>) {
+    fn value(&self, shape: Shape<'v>, value: &'v Value<'v>) -> (bool, FieldSet<'v>) {
         match (shape, value) {
             (Shape::Struct { id, atomic: false }, Value::Map(map)) if !map.is_empty() => {
                 (false, self.members(id, map))
@@ -44,8 +45,12 @@ impl<'v> Walker<'v> {
             }
             (Shape::List { relation: Relation::Atomic, .. }, _) => (true, FieldSet::EMPTY),
             (Shape::List { element, relation }, Value::List(list)) => {
-                (false, self.items(element, relation, list))
+                (false, self.items(ListOf::Elements(element, relation), list))
             }
+            (Shape::Object(object), Value::Map(map)) => self.object(object, map),
+            (Shape::Rows(rows), Value::List(list)) => self.rows(ListOf::Rows(rows), list),
+            (Shape::Union(union), Value::Map(map)) => self.object(union.object(), map),
+            (Shape::Union(union), Value::List(list)) => self.rows(ListOf::Rows(union.rows()), list),
             _ => (true, FieldSet::EMPTY),
         }
     }
@@ -61,7 +66,28 @@ impl<'v> Walker<'v> {
         FieldSet::from_nodes(nodes)
     }
 
-    fn entries(&self, shape: Shape, map: &'v Map<'v>) -> FieldSet<'v> {
+    /// The members of an object of a model: an entry is one itself, a field only where nothing is below it.
+    fn object(&self, object: Object<'v>, map: &'v Map<'v>) -> (bool, FieldSet<'v>) {
+        if object.is_atomic() || map.is_empty() {
+            return (true, FieldSet::EMPTY);
+        }
+        let mut nodes = ArenaVec::with_capacity_in(map.len(), self.arena);
+        zip_map(None, Some(map), &mut |key, _, value| {
+            if let Some(value) = value {
+                let shape = object.member(self.schema, key).unwrap_or(Shape::Deduced);
+                let (member, children) = self.value(shape, value);
+                let member = member || !object.has_field(key);
+                nodes.push(Node { element: PathElement::FieldName(key), member, children });
+            }
+        });
+        (false, FieldSet::from_nodes(nodes))
+    }
+
+    fn rows(&self, of: ListOf<'v>, list: &'v [Value<'v>]) -> (bool, FieldSet<'v>) {
+        if of.is_atomic() { (true, FieldSet::EMPTY) } else { (false, self.items(of, list)) }
+    }
+
+    fn entries(&self, shape: Shape<'v>, map: &'v Map<'v>) -> FieldSet<'v> {
         let mut nodes = ArenaVec::with_capacity_in(map.len(), self.arena);
         zip_map(None, Some(map), &mut |key, _, value| {
             if let Some(value) = value {
@@ -72,13 +98,11 @@ impl<'v> Walker<'v> {
         FieldSet::from_nodes(nodes)
     }
 
-    fn items(&self, element: Element, relation: Relation, list: &'v [Value<'v>]) -> FieldSet<'v> {
-        let shape = Shape::of_element(self.schema, element);
+    fn items(&self, of: ListOf<'v>, list: &'v [Value<'v>]) -> FieldSet<'v> {
+        let shape = of.item_shape(self.schema);
         let elements: Vec<_> = list
             .iter()
-            .filter_map(|item| {
-                Some((item_element(self.arena, self.schema, element, relation, item).ok()?, item))
-            })
+            .filter_map(|item| Some((of.step(self.arena, self.schema, item).ok()?, item)))
             .collect();
         let index = Index::new(self.arena, elements.iter().map(|(element, _)| *element));
         let mut nodes = ArenaVec::with_capacity_in(elements.len(), self.arena);

@@ -28,7 +28,7 @@ pub(crate) fn annotation<'a>(object: &Value<'a>) -> &'a str {
 /// told.
 pub(crate) fn unchanged_since<'v>(
     arena: &'v Bump,
-    manager: &FieldManager<'_>,
+    manager: &'v FieldManager<'_>,
     schema: &'v crate::schema::Schema,
     live: &'v Value<'v>,
 ) -> Option<FieldSet<'v>> {
@@ -37,7 +37,7 @@ pub(crate) fn unchanged_since<'v>(
         return None;
     }
     let last: &'v Value<'v> = arena.alloc(decode_untyped(arena, text.as_bytes()).ok()?);
-    let fits = |object, duplicates| validate(arena, schema, manager.ty, object, duplicates).is_empty();
+    let fits = |object, duplicates| validate(arena, schema, manager.root, object, duplicates).is_empty();
     if last.str_at(&["apiVersion"]) != Some(manager.api_version)
         || last.str_at(&["kind"]) != Some(manager.kind)
         || !fits(last, Duplicates::Refused)
@@ -45,8 +45,8 @@ pub(crate) fn unchanged_since<'v>(
     {
         return None;
     }
-    let set = field_set(arena, schema, manager.ty, last);
-    let comparison = compare(arena, schema, manager.ty, last, live)?;
+    let set = field_set(arena, schema, manager.root, last);
+    let comparison = compare(arena, schema, manager.root, last, live)?;
     let set = set.difference(arena, comparison.modified).difference(arena, comparison.added);
     Some(set.difference(arena, comparison.removed))
 }

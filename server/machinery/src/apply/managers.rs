@@ -9,7 +9,7 @@ use super::{
     set::FieldSet,
 };
 use crate::{
-    json::quote,
+    json::{encode_untyped, quote},
     limits::UPDATE_MANAGERS_MAX,
     value::{Map, Value},
 };
@@ -137,10 +137,19 @@ pub(crate) fn decode<'v>(arena: &'v Bump, list: Option<&'v Value<'v>>) -> Result
                 return Err(format!("invalid fieldsType {other} in managed fields entry {at}"));
             }
         }
+        let fields_of = |text| {
+            parse_fields(arena, text)
+                .map_err(|e| format!("error decoding versioned set from entry {at}: error decoding set: {e}"))
+        };
         let set = match entry.path(&["fieldsV1"]) {
-            Some(Value::Raw(text)) => parse_fields(arena, text).map_err(|e| {
-                format!("error decoding versioned set from entry {at}: error decoding set: {e}")
-            })?,
+            Some(Value::Raw(text)) => fields_of(text)?,
+            // Of an object that was read without a type.
+            Some(fields @ Value::Map(_)) => {
+                let mut text = Vec::new();
+                encode_untyped(fields, &mut text);
+                let text: &'v str = arena.alloc_str(&String::from_utf8_lossy(&text));
+                fields_of(text)?
+            }
             _ => FieldSet::EMPTY,
         };
         let manager = Manager {

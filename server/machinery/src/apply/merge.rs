@@ -3,13 +3,14 @@
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::{
-    items::{Index, item_element},
+    items::{Index, ListOf},
+    model::{Object, Rows},
     path::PathElement,
-    shape::{Relation, Shape},
+    shape::{Relation, Root, Shape},
     walk::{filled_map, items, zip_map, zip_struct},
 };
 use crate::{
-    schema::{Element, Schema, StructId},
+    schema::{Schema, StructId},
     value::{Map, Value},
 };
 
@@ -19,11 +20,11 @@ use crate::{
 pub fn merge<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
-    ty: StructId,
+    root: impl Into<Root<'v>>,
     live: &'v Value<'v>,
     config: &'v Value<'v>,
 ) -> Result<Value<'v>, String> {
-    let merged = Walker { arena, schema }.value(Shape::of_struct(schema, ty), live, config)?;
+    let merged = Walker { arena, schema }.value(Shape::of_root(schema, root.into()), live, config)?;
     Ok(merged.unwrap_or(Value::Null))
 }
 
@@ -34,7 +35,12 @@ struct Walker<'v> {
 
 impl<'v> Walker<'v> {
     /// Both values are there; a value that is in one object only is taken as it is.
-    fn value(&self, shape: Shape, a: &'v Value<'v>, b: &'v Value<'v>) -> Result<Option<Value<'v>>, String> {
+    fn value(
+        &self,
+        shape: Shape<'v>,
+        a: &'v Value<'v>,
+        b: &'v Value<'v>,
+    ) -> Result<Option<Value<'v>>, String> {
         match shape {
             Shape::Struct { id, atomic: false } => match (filled_map(Some(a)), filled_map(Some(b))) {
                 (Some(x), Some(y)) => self.members(id, x, y),
@@ -47,22 +53,27 @@ impl<'v> Walker<'v> {
                 _ => Ok(Some(b.clone())),
             },
             Shape::List { element, relation: relation @ (Relation::Set | Relation::Keys(_)) } => {
-                let (x, y) = (items(Some(a)), items(Some(b)));
-                match (x.is_empty(), y.is_empty()) {
-                    (false, false) => self.list(element, relation, x, y).map(Some),
-                    (false, true) => Ok(Some(a.clone())),
-                    _ => Ok(Some(b.clone())),
-                }
+                self.lists(ListOf::Elements(element, relation), a, b)
             }
-            Shape::Leaf | Shape::Struct { .. } | Shape::Map { .. } | Shape::List { .. } => {
-                Ok(Some(b.clone()))
-            }
+            Shape::Object(object) => self.objects(object, a, b),
+            Shape::Rows(rows) => self.rows(rows, a, b),
+            // Of two kinds, the second counts; null leaves an object as it is.
+            Shape::Union(union) => match (a, b) {
+                (Value::List(_), Value::List(_)) => self.rows(union.rows(), a, b),
+                (Value::Map(_), Value::Map(_) | Value::Null) => self.objects(union.object(), a, b),
+                _ => Ok(Some(b.clone())),
+            },
+            Shape::Leaf
+            | Shape::Scalar(_)
+            | Shape::Struct { .. }
+            | Shape::Map { .. }
+            | Shape::List { .. } => Ok(Some(b.clone())),
         }
     }
 
     fn either(
         &self,
-        shape: Shape,
+        shape: Shape<'v>,
         a: Option<&'v Value<'v>>,
         b: Option<&'v Value<'v>>,
     ) -> Result<Option<Value<'v>>, String> {
@@ -88,7 +99,21 @@ impl<'v> Walker<'v> {
         failed.map(|()| Some(Value::Map(Map::from_entries(out))))
     }
 
-    fn maps(&self, shape: Shape, a: &'v Value<'v>, b: &'v Value<'v>) -> Result<Option<Value<'v>>, String> {
+    fn maps(
+        &self,
+        shape: Shape<'v>,
+        a: &'v Value<'v>,
+        b: &'v Value<'v>,
+    ) -> Result<Option<Value<'v>>, String> {
+        self.maps_of(a, b, |_| shape)
+    }
+
+    fn maps_of(
+        &self,
+        a: &'v Value<'v>,
+        b: &'v Value<'v>,
+        shape: impl Fn(&str) -> Shape<'v>,
+    ) -> Result<Option<Value<'v>>, String> {
         let (x, y) = match (filled_map(Some(a)), filled_map(Some(b))) {
             (Some(x), Some(y)) => (x, y),
             (Some(_), None) => return Ok(Some(a.clone())),
@@ -96,7 +121,7 @@ impl<'v> Walker<'v> {
         };
         let mut out = ArenaVec::with_capacity_in(x.len() + 4, self.arena);
         let mut failed = Ok(());
-        zip_map(Some(x), Some(y), &mut |key, a, b| match self.either(shape, a, b) {
+        zip_map(Some(x), Some(y), &mut |key, a, b| match self.either(shape(key), a, b) {
             Ok(Some(value)) => out.push((key, value)),
             Ok(None) => {}
             Err(why) => failed = Err(format!(".{key}{why}")),
@@ -104,31 +129,46 @@ impl<'v> Walker<'v> {
         failed.map(|()| Some(Value::Map(Map::from_entries(out))))
     }
 
-    fn elements(
+    /// Merges objects of a model.
+    fn objects(
         &self,
-        element: Element,
-        relation: Relation,
-        list: &'v [Value<'v>],
-    ) -> Result<Vec<PathElement<'v>>, String> {
-        let of = |(at, item)| {
-            item_element(self.arena, self.schema, element, relation, item)
-                .map_err(|why| format!(": element {at}: {why}"))
+        object: Object<'v>,
+        a: &'v Value<'v>,
+        b: &'v Value<'v>,
+    ) -> Result<Option<Value<'v>>, String> {
+        if object.is_atomic() {
+            return Ok(Some(b.clone()));
+        }
+        self.maps_of(a, b, |key| object.member(self.schema, key).unwrap_or(Shape::Deduced))
+    }
+
+    /// Merges lists of a model.
+    fn rows(&self, rows: Rows<'v>, a: &'v Value<'v>, b: &'v Value<'v>) -> Result<Option<Value<'v>>, String> {
+        let of = ListOf::Rows(rows);
+        if of.is_atomic() { Ok(Some(b.clone())) } else { self.lists(of, a, b) }
+    }
+
+    fn lists(&self, of: ListOf<'v>, a: &'v Value<'v>, b: &'v Value<'v>) -> Result<Option<Value<'v>>, String> {
+        let (x, y) = (items(Some(a)), items(Some(b)));
+        match (x.is_empty(), y.is_empty()) {
+            (false, false) => self.list(of, x, y).map(Some),
+            (false, true) => Ok(Some(a.clone())),
+            _ => Ok(Some(b.clone())),
+        }
+    }
+
+    fn elements(&self, of: ListOf<'v>, list: &'v [Value<'v>]) -> Result<Vec<PathElement<'v>>, String> {
+        let step = |(at, item)| {
+            of.step(self.arena, self.schema, item).map_err(|why| format!(": element {at}: {why}"))
         };
-        list.iter().enumerate().map(of).collect()
+        list.iter().enumerate().map(step).collect()
     }
 
     /// Merges lists item by item. Walks both at once: items of both go where `b` has them, items of `a` alone before
     /// the next shared one.
-    fn list(
-        &self,
-        element: Element,
-        relation: Relation,
-        a: &'v [Value<'v>],
-        b: &'v [Value<'v>],
-    ) -> Result<Value<'v>, String> {
-        let shape = Shape::of_element(self.schema, element);
-        let (a_elements, b_elements) =
-            (self.elements(element, relation, a)?, self.elements(element, relation, b)?);
+    fn list(&self, of: ListOf<'v>, a: &'v [Value<'v>], b: &'v [Value<'v>]) -> Result<Value<'v>, String> {
+        let shape = of.item_shape(self.schema);
+        let (a_elements, b_elements) = (self.elements(of, a)?, self.elements(of, b)?);
         let (a_index, b_index) = (
             Index::new(self.arena, a_elements.iter().copied()),
             Index::new(self.arena, b_elements.iter().copied()),
@@ -177,7 +217,7 @@ impl<'v> Walker<'v> {
     /// An item of `b` merged with the one of `a`, if any. Several of `a` that cannot be told apart are replaced.
     fn shared(
         &self,
-        shape: Shape,
+        shape: Shape<'v>,
         a_index: &Index<'v>,
         element: PathElement<'v>,
         a: &'v [Value<'v>],

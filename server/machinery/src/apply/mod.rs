@@ -14,6 +14,7 @@ mod items;
 mod last_applied;
 mod managers;
 mod merge;
+mod model;
 mod normalize;
 mod path;
 mod remove;
@@ -28,7 +29,9 @@ mod walk;
 
 pub use compare::{Comparison, compare};
 pub use conflict::{Conflict, Conflicts};
-pub use field_manager::{Applied, ApplyError, FieldManager, NoOtherVersion, ResetFields, Versions};
+pub use field_manager::{
+    Applied, ApplyError, FieldManager, NoOtherVersion, ResetFields, Unconverted, Versions,
+};
 pub use field_set::field_set;
 pub use fields_v1::{MalformedFields, parse_fields, print_fields};
 pub use merge::merge;
@@ -36,4 +39,5 @@ pub use normalize::normalize;
 pub use path::{PathElement, compare_values, equal_values};
 pub use remove::remove_items;
 pub use set::{FieldSet, Path};
+pub use shape::Root;
 pub use validate::{Duplicates, Problem, problems_text, validate};

@@ -3,13 +3,14 @@
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::{
-    items::item_element,
+    items::ListOf,
+    model::Object,
     path::PathElement,
     set::FieldSet,
-    shape::{Relation, Shape},
+    shape::{Root, Shape},
 };
 use crate::{
-    schema::{Element, Schema, StructId},
+    schema::Schema,
     value::{Map, Value},
 };
 
@@ -17,11 +18,11 @@ use crate::{
 pub fn remove_items<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
-    ty: StructId,
+    root: impl Into<Root<'v>>,
     object: &'v Value<'v>,
     set: FieldSet<'_>,
 ) -> Value<'v> {
-    Walker { arena, schema }.value(Shape::of_struct(schema, ty), object, set)
+    Walker { arena, schema }.value(Shape::of_root(schema, root.into()), object, set)
 }
 
 struct Walker<'v> {
@@ -30,7 +31,7 @@ struct Walker<'v> {
 }
 
 impl<'v> Walker<'v> {
-    fn value(&self, shape: Shape, value: &'v Value<'v>, set: FieldSet<'_>) -> Value<'v> {
+    fn value(&self, shape: Shape<'v>, value: &'v Value<'v>, set: FieldSet<'_>) -> Value<'v> {
         match (shape, value) {
             (Shape::Struct { id, atomic }, Value::Map(map)) => {
                 let of = self.schema.get(id);
@@ -43,10 +44,23 @@ impl<'v> Walker<'v> {
                 self.map(atomic, map, set, |_| shape)
             }
             (Shape::Deduced, Value::Map(map)) => self.map(false, map, set, |_| Shape::Deduced),
-            (Shape::List { element, relation }, Value::List(list)) => self.list(element, relation, list, set),
-            (Shape::Leaf | Shape::Deduced, value) => value.clone(),
+            (Shape::List { element, relation }, Value::List(list)) => {
+                self.list(ListOf::Elements(element, relation), list, set)
+            }
+            (Shape::Object(object), Value::Map(map)) => self.object(object, map, set),
+            (Shape::Union(union), Value::Map(map)) => self.object(union.object(), map, set),
+            (Shape::Rows(rows), Value::List(list)) => self.list(ListOf::Rows(rows), list, set),
+            (Shape::Union(union), Value::List(list)) => self.list(ListOf::Rows(union.rows()), list, set),
+            (Shape::Deduced, Value::List(_)) => Value::Null,
+            (Shape::Leaf | Shape::Scalar(_) | Shape::Deduced | Shape::Union(_), value) => value.clone(),
             _ => Value::Null,
         }
+    }
+
+    fn object(&self, object: Object<'v>, map: &'v Map<'v>, set: FieldSet<'_>) -> Value<'v> {
+        self.map(object.is_atomic(), map, set, |key| {
+            object.member(self.schema, key).unwrap_or(Shape::Deduced)
+        })
     }
 
     /// Nothing below an atomic value can be taken out of it alone.
@@ -55,7 +69,7 @@ impl<'v> Walker<'v> {
         atomic: bool,
         map: &'v Map<'v>,
         set: FieldSet<'_>,
-        shape: impl Fn(&str) -> Shape,
+        shape: impl Fn(&str) -> Shape<'v>,
     ) -> Value<'v> {
         if atomic {
             return Value::Null;
@@ -71,20 +85,14 @@ impl<'v> Walker<'v> {
         if out.is_empty() { Value::Null } else { Value::Map(Map::from_entries(out)) }
     }
 
-    fn list(
-        &self,
-        element: Element,
-        relation: Relation,
-        list: &'v [Value<'v>],
-        set: FieldSet<'_>,
-    ) -> Value<'v> {
-        if matches!(relation, Relation::Atomic) {
+    fn list(&self, of: ListOf<'v>, list: &'v [Value<'v>], set: FieldSet<'_>) -> Value<'v> {
+        if of.is_atomic() {
             return Value::Null;
         }
-        let shape = Shape::of_element(self.schema, element);
+        let shape = of.item_shape(self.schema);
         let mut out = ArenaVec::with_capacity_in(list.len(), self.arena);
         for item in list {
-            let node = item_element(self.arena, self.schema, element, relation, item);
+            let node = of.step(self.arena, self.schema, item);
             match node.ok().and_then(|element| set.node(&element)) {
                 Some(node) if node.member => {}
                 Some(node) => out.push(self.value(shape, item, node.children)),

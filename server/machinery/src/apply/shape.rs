@@ -1,10 +1,37 @@
 //! How a value of a type is owned: as a whole, by its fields, or by its items.
 
-use crate::schema::{Composite, Element, Field, ListType, Schema, StructId, Type};
+use super::model::{Object, Rows, Scalar, Union};
+use crate::{
+    schema::{Composite, Element, Field, ListType, Schema, StructId, Type},
+    structural::Structural,
+};
+
+/// What an object's fields are told by.
+#[derive(Clone, Copy, Debug)]
+pub enum Root<'s> {
+    /// A struct of the Schema.
+    BuiltIn(StructId),
+    /// The schema of a custom resource's version.
+    Structural(&'s Structural),
+    /// Nothing: maps are owned by their entries, anything else as a whole.
+    Deduced,
+}
+
+impl From<StructId> for Root<'_> {
+    fn from(ty: StructId) -> Self {
+        Root::BuiltIn(ty)
+    }
+}
+
+impl<'s> From<&'s Structural> for Root<'s> {
+    fn from(structural: &'s Structural) -> Self {
+        Root::Structural(structural)
+    }
+}
 
 /// What server-side apply makes of a type.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum Shape<'s> {
     /// One value: scalars, and opaque objects.
     Leaf,
     /// A struct.
@@ -30,6 +57,14 @@ pub(crate) enum Shape {
     },
     /// No type is known: maps are owned by their entries, anything else as a whole.
     Deduced,
+    /// A scalar of a structural schema.
+    Scalar(Scalar),
+    /// An object of a structural schema: a struct, a map, or both.
+    Object(Object<'s>),
+    /// A list of a structural schema.
+    Rows(Rows<'s>),
+    /// A value of a structural schema that may be of any kind.
+    Union(Union<'s>),
 }
 
 /// How the items of a list are told apart.
@@ -43,14 +78,23 @@ pub(crate) enum Relation {
     Keys(&'static [&'static str]),
 }
 
-impl Shape {
+impl<'s> Shape<'s> {
+    /// The shape of a whole object.
+    pub(crate) fn of_root(schema: &Schema, root: Root<'s>) -> Self {
+        match root {
+            Root::BuiltIn(id) => Shape::of_struct(schema, id),
+            Root::Structural(structural) => Shape::Object(Object::root(structural)),
+            Root::Deduced => Shape::Deduced,
+        }
+    }
+
     /// The shape of an object of type `id`.
-    pub(crate) fn of_struct(schema: &Schema, id: StructId) -> Shape {
+    pub(crate) fn of_struct(schema: &Schema, id: StructId) -> Self {
         Shape::Struct { id, atomic: schema.get(id).atomic }
     }
 
     /// The shape of a struct's field.
-    pub(crate) fn of_field(schema: &Schema, field: &Field) -> Shape {
+    pub(crate) fn of_field(schema: &Schema, field: &Field) -> Self {
         match field.ty {
             Type::Struct(id) => {
                 Shape::Struct { id, atomic: field.atomic || schema.get(id).atomic && !field.granular }
@@ -64,11 +108,11 @@ impl Shape {
     }
 
     /// The shape of an item or an entry.
-    pub(crate) fn of_element(schema: &Schema, element: Element) -> Shape {
+    pub(crate) fn of_element(schema: &Schema, element: Element) -> Self {
         Shape::of_type(schema, element.ty)
     }
 
-    fn of_type(schema: &Schema, ty: Type) -> Shape {
+    fn of_type(schema: &Schema, ty: Type) -> Self {
         match ty {
             Type::Struct(id) => Shape::of_struct(schema, id),
             Type::Composite(id) => match schema.composite(id) {

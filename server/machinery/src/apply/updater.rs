@@ -4,7 +4,7 @@ use bumpalo::Bump;
 
 use super::{
     compare::{Comparison, compare},
-    field_manager::{ApplyError, FieldManager},
+    field_manager::{ApplyError, FieldManager, ResetFields, Unconverted},
     field_set::field_set,
     managers::{Manager, Operation},
     merge::merge,
@@ -12,9 +12,10 @@ use super::{
     remove::remove_items,
     schema_sets::{reconcile, with_named_fields},
     set::{FieldSet, Node},
-    shape::Shape,
+    shape::{Root, Shape},
+    validate::{Duplicates, problems_text, validate},
 };
-use crate::{schema::StructId, value::Value};
+use crate::value::Value;
 
 /// A manager's share of a conflict.
 pub(crate) struct Taken<'v> {
@@ -25,7 +26,7 @@ pub(crate) struct Taken<'v> {
 /// An object in one version.
 #[derive(Clone, Copy)]
 struct Versioned<'v> {
-    ty: StructId,
+    root: Root<'v>,
     object: &'v Value<'v>,
 }
 
@@ -35,46 +36,99 @@ pub(crate) struct Updater<'v, 's> {
 }
 
 impl<'v> Updater<'v, '_> {
-    /// The object in a version; `None` where its kind is not known in that version.
-    fn convert(&self, object: &'v Value<'v>, from: &str, to: &str) -> Option<Versioned<'v>> {
+    /// The object in a version.
+    fn convert(&self, object: &'v Value<'v>, from: &str, to: &str) -> Result<Versioned<'v>, Unconverted> {
+        let root = self.root_of(to)?;
         if from == to {
-            let ty = if to == self.manager.api_version { Some(self.manager.ty) } else { self.type_of(to) };
-            return ty.map(|ty| Versioned { ty, object });
+            return Ok(Versioned { root, object });
         }
-        let ty = self.type_of(to)?;
         let converted = self.manager.versions.convert(self.arena, object, from, to)?;
-        Some(Versioned { ty, object: self.arena.alloc(converted) })
+        let object = self.arena.alloc(converted);
+        // Conversions of built-in kinds leave nothing that is not of their type.
+        if !matches!(root, Root::BuiltIn(_)) {
+            let problems = validate(self.arena, self.manager.schema, root, object, Duplicates::Refused);
+            if !problems.is_empty() {
+                return Err(Unconverted::Failed(problems_text(&problems)));
+            }
+        }
+        Ok(Versioned { root, object })
     }
 
-    fn type_of(&self, api_version: &str) -> Option<StructId> {
+    fn root_of(&self, api_version: &str) -> Result<Root<'v>, Unconverted> {
         if api_version == self.manager.api_version {
-            return Some(self.manager.ty);
+            return Ok(self.manager.root);
         }
-        self.manager.schema.kind_of(api_version, self.manager.kind).map(|kind| kind.ty)
+        if let Root::BuiltIn(_) = self.manager.root {
+            let kind = self.manager.schema.kind_of(api_version, self.manager.kind);
+            return kind.map(|kind| Root::BuiltIn(kind.ty)).ok_or(Unconverted::Missing);
+        }
+        self.manager.versions.root(api_version)
     }
 
     /// Compares two objects of the request's version; fields that the write cannot change are left out.
     pub(crate) fn compare(&self, old: &'v Value<'v>, new: &'v Value<'v>) -> Option<Comparison<'v>> {
-        self.compare_as(self.manager.ty, old, new)
+        self.compare_as(self.manager.root, self.manager.reset, old, new)
     }
 
-    fn compare_as(&self, ty: StructId, old: &'v Value<'v>, new: &'v Value<'v>) -> Option<Comparison<'v>> {
-        let comparison = compare(self.arena, self.manager.schema, ty, old, new)?;
+    fn compare_as(
+        &self,
+        root: Root<'v>,
+        reset: ResetFields,
+        old: &'v Value<'v>,
+        new: &'v Value<'v>,
+    ) -> Option<Comparison<'v>> {
+        let comparison = compare(self.arena, self.manager.schema, root, old, new)?;
         if comparison.is_same() {
             return Some(comparison);
         }
-        Some(comparison.filter(|set| self.manager.reset.filter(self.arena, set)))
+        Some(comparison.filter(|set| reset.filter(self.arena, set)))
+    }
+
+    /// Compares two objects of the request's version in another one.
+    fn compare_in(
+        &self,
+        version: &str,
+        old: &'v Value<'v>,
+        new: &'v Value<'v>,
+    ) -> Result<Comparison<'v>, Unconverted> {
+        let from = self.manager.api_version;
+        let old =
+            self.convert(old, from, version).map_err(|why| why.doing("failed to convert old object"))?;
+        let new =
+            self.convert(new, from, version).map_err(|why| why.doing("failed to convert new object"))?;
+        self.compare_as(new.root, self.manager.reset_elsewhere, old.object, new.object)
+            .ok_or(Unconverted::Missing)
     }
 
     /// Brings what managers own in line with the Schema; a manager of an unknown version is forgotten.
-    pub(crate) fn reconcile(&self, managers: &mut Vec<Manager<'v>>) {
+    pub(crate) fn reconcile(
+        &self,
+        managers: &mut Vec<Manager<'v>>,
+        live: &'v Value<'v>,
+    ) -> Result<(), String> {
         let schema = self.manager.schema;
+        let mut failed = Ok(());
         managers.retain_mut(|manager| {
-            let Some(ty) = self.type_of(manager.api_version) else { return false };
-            let shape = Some(Shape::of_struct(schema, ty));
+            let root = match self.manager.root {
+                Root::BuiltIn(_) => self.root_of(manager.api_version),
+                _ => {
+                    let live = self.convert(live, self.manager.api_version, manager.api_version);
+                    live.map(|live| live.root)
+                }
+            };
+            let root = match root {
+                Ok(root) => root,
+                Err(Unconverted::Missing) => return false,
+                Err(Unconverted::Failed(why)) => {
+                    failed = Err(why);
+                    return false;
+                }
+            };
+            let shape = Some(Shape::of_root(schema, root));
             manager.set = reconcile(self.arena, schema, shape, manager.set);
             true
         });
+        failed
     }
 
     /// Takes from all managers but `own` what changed between two objects. What they would lose to a change is
@@ -86,7 +140,7 @@ impl<'v> Updater<'v, '_> {
         (old, new): (&'v Value<'v>, &'v Value<'v>),
         comparison: Comparison<'v>,
         forced: bool,
-    ) -> Vec<Taken<'v>> {
+    ) -> Result<Vec<Taken<'v>>, String> {
         let arena = self.arena;
         let version = self.manager.api_version;
         let mut comparisons: Vec<(&str, Option<Comparison<'v>>)> = vec![(version, Some(comparison))];
@@ -101,10 +155,11 @@ impl<'v> Updater<'v, '_> {
             let comparison = match known {
                 Some((_, comparison)) => *comparison,
                 None => {
-                    let old = self.convert(old, version, manager.api_version);
-                    let new = self.convert(new, version, manager.api_version);
-                    let comparison =
-                        old.zip(new).and_then(|(old, new)| self.compare_as(new.ty, old.object, new.object));
+                    let comparison = match self.compare_in(manager.api_version, old, new) {
+                        Ok(comparison) => Some(comparison),
+                        Err(Unconverted::Missing) => None,
+                        Err(Unconverted::Failed(why)) => return Err(why),
+                    };
                     comparisons.push((manager.api_version, comparison));
                     comparison
                 }
@@ -124,7 +179,7 @@ impl<'v> Updater<'v, '_> {
         if taken.is_empty() || forced {
             *managers = after.into_iter().flatten().filter(|manager| !manager.set.is_empty()).collect();
         }
-        taken
+        Ok(taken)
     }
 
     /// Notes an update that is done: `own` names the manager, its set is what it owned before.
@@ -135,12 +190,12 @@ impl<'v> Updater<'v, '_> {
         objects: (&'v Value<'v>, &'v Value<'v>),
         comparison: Comparison<'v>,
         now: &'v str,
-    ) {
-        self.take(managers, None, objects, comparison, true);
+    ) -> Result<(), String> {
+        self.take(managers, None, objects, comparison, true)?;
         let changed = comparison.modified.union(self.arena, comparison.added);
         let set = strip(self.arena, self.manager.reset.filter(self.arena, changed));
         if set.is_empty() {
-            return;
+            return Ok(());
         }
         match managers.iter_mut().find(|manager| manager.is_same(&own)) {
             Some(manager) => {
@@ -149,6 +204,7 @@ impl<'v> Updater<'v, '_> {
             }
             None => managers.push(Manager { set, time: Some(now), ..own }),
         }
+        Ok(())
     }
 
     /// Merges a configuration and takes away what its manager owned and no longer names. Answers the new object,
@@ -160,30 +216,31 @@ impl<'v> Updater<'v, '_> {
         (live, config): (&'v Value<'v>, &'v Value<'v>),
         force: bool,
     ) -> Result<Option<&'v Value<'v>>, ApplyFailure<'v>> {
-        let (arena, schema, ty) = (self.arena, self.manager.schema, self.manager.ty);
-        let merged = merge(arena, schema, ty, live, config);
-        let merged: &'v Value<'v> = match merged {
-            Ok(merged) => arena.alloc(merged),
-            Err(why) => {
-                return Err(ApplyFailure::Other(ApplyError::Failed(format!(
-                    "failed to merge config: {why}"
-                ))));
-            }
-        };
-        let set = self.manager.reset.filter(arena, field_set(arena, schema, ty, config));
+        let (arena, schema, root) = (self.arena, self.manager.schema, self.manager.root);
+        let failed = |why| ApplyFailure::Other(ApplyError::Failed(why));
+        let merged = merge(arena, schema, root, live, config);
+        let merged: &'v Value<'v> =
+            arena.alloc(merged.map_err(|why| failed(format!("failed to merge config: {why}")))?);
+        let set = self.manager.reset.filter(arena, field_set(arena, schema, root, config));
         let last = managers.iter().find(|manager| manager.is_same(&own)).copied();
         managers.retain(|manager| !manager.is_same(&own));
         let time = last.and_then(|last| last.time);
         managers.push(Manager { set, time, ..own });
         let new = match last.filter(|last| !last.set.is_empty()) {
-            Some(last) => self.prune(merged, managers, last),
+            Some(last) => match self.prune(merged, managers, last) {
+                Ok(pruned) => pruned,
+                Err(Unconverted::Missing) => merged,
+                Err(Unconverted::Failed(why)) => {
+                    return Err(failed(format!("failed to prune fields: {why}")));
+                }
+            },
             None => merged,
         };
         let Some(comparison) = self.compare(live, new) else {
             let why = "failed to compare objects: a list has an item that names none of its key fields";
-            return Err(ApplyFailure::Other(ApplyError::Failed(why.into())));
+            return Err(failed(why.into()));
         };
-        let taken = self.take(managers, Some(&own), (live, new), comparison, force);
+        let taken = self.take(managers, Some(&own), (live, new), comparison, force).map_err(failed)?;
         if !taken.is_empty() && !force {
             return Err(ApplyFailure::Conflict(taken));
         }
@@ -195,11 +252,18 @@ impl<'v> Updater<'v, '_> {
     }
 
     /// The merged object without what only `last`, the manager's entry before, owned.
-    fn prune(&self, merged: &'v Value<'v>, managers: &[Manager<'v>], last: Manager<'v>) -> &'v Value<'v> {
+    fn prune(
+        &self,
+        merged: &'v Value<'v>,
+        managers: &[Manager<'v>],
+        last: Manager<'v>,
+    ) -> Result<&'v Value<'v>, Unconverted> {
         let arena = self.arena;
         let version = self.manager.api_version;
-        let Some(in_last) = self.convert(merged, version, last.api_version) else { return merged };
-        let last_set = self.named(in_last.ty, last.set);
+        let in_last = self
+            .convert(merged, version, last.api_version)
+            .map_err(|why| why.doing("failed to convert merged object to last applied version"))?;
+        let last_set = self.named(in_last.root, last.set);
         let mut pruned = self.without(in_last, last_set);
         // The version of the last entry first, then the others.
         let mut versions = vec![last.api_version];
@@ -216,33 +280,41 @@ impl<'v> Updater<'v, '_> {
             if owned.is_empty() {
                 continue;
             }
-            let whole = self.convert(in_last.object, last.api_version, of_version);
-            let rest = self.convert(pruned.object, pruned_in, of_version);
+            let in_version = |what: &str, object, from| match self.convert(object, from, of_version) {
+                Ok(converted) => Ok(Some(converted)),
+                Err(Unconverted::Missing) => Ok(None),
+                Err(why) => Err(why.doing(&format!(
+                    "failed add back owned items: failed to convert {what} object at version {of_version}"
+                ))),
+            };
+            let whole = in_version("merged", in_last.object, last.api_version)?;
+            let rest = in_version("pruned", pruned.object, pruned_in)?;
             let (Some(whole), Some(rest)) = (whole, rest) else { continue };
-            let kept = self.members(rest).union(arena, self.named(whole.ty, owned));
+            let kept = self.members(rest).union(arena, self.named(whole.root, owned));
             pruned = self.without(whole, self.members(whole).difference(arena, kept));
             pruned_in = of_version;
         }
-        let Some(rest) = self.convert(pruned.object, pruned_in, last.api_version) else { return merged };
+        let rest = self.convert(pruned.object, pruned_in, last.api_version).map_err(|why| {
+            why.doing(
+                "failed add back dangling items: failed to convert pruned object to last applied version",
+            )
+        })?;
         let gone = self.members(in_last).difference(arena, self.members(rest));
         let pruned = self.without(in_last, gone.intersection(arena, last_set));
-        match self.convert(pruned.object, last.api_version, version) {
-            Some(pruned) => pruned.object,
-            None => merged,
-        }
+        Ok(self.convert(pruned.object, last.api_version, version)?.object)
     }
 
-    fn named(&self, ty: StructId, set: FieldSet<'v>) -> FieldSet<'v> {
+    fn named(&self, root: Root<'v>, set: FieldSet<'v>) -> FieldSet<'v> {
         let schema = self.manager.schema;
-        with_named_fields(self.arena, schema, Some(Shape::of_struct(schema, ty)), set)
+        with_named_fields(self.arena, schema, Some(Shape::of_root(schema, root)), set)
     }
 
     fn members(&self, of: Versioned<'v>) -> FieldSet<'v> {
-        self.named(of.ty, field_set(self.arena, self.manager.schema, of.ty, of.object))
+        self.named(of.root, field_set(self.arena, self.manager.schema, of.root, of.object))
     }
 
     fn without(&self, of: Versioned<'v>, set: FieldSet<'v>) -> Versioned<'v> {
-        let object = remove_items(self.arena, self.manager.schema, of.ty, of.object, set);
+        let object = remove_items(self.arena, self.manager.schema, of.root, of.object, set);
         Versioned { object: self.arena.alloc(object), ..of }
     }
 }

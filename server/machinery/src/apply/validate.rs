@@ -3,14 +3,15 @@
 use bumpalo::Bump;
 
 use super::{
-    items::{Index, item_element},
+    items::{Index, ListOf},
+    model::{Object, Scalar},
     path::PathElement,
-    shape::{Relation, Shape},
+    shape::{Root, Shape},
 };
 use crate::{
     json::quote::go_quote,
     limits::APPLY_ERROR_TEXT,
-    schema::{Element, Schema, StructId, Type},
+    schema::{Schema, StructId, Type},
     value::{Map, Value},
 };
 
@@ -52,7 +53,7 @@ pub fn problems_text(problems: &[Problem]) -> String {
 pub fn validate<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
-    ty: StructId,
+    root: impl Into<Root<'v>>,
     object: &'v Value<'v>,
     duplicates: Duplicates,
 ) -> Vec<Problem> {
@@ -64,9 +65,12 @@ pub fn validate<'v>(
         problems: Vec::new(),
         room: APPLY_ERROR_TEXT,
     };
-    walker.value(Shape::of_struct(schema, ty), Type::Struct(ty), object);
+    walker.value(Shape::of_root(schema, root.into()), MODEL, object);
     walker.problems
 }
+
+/// Beside the shapes of a model, which know their scalars.
+const MODEL: Type = Type::RawExtension;
 
 struct Walker<'v> {
     arena: &'v Bump,
@@ -92,7 +96,7 @@ impl<'v> Walker<'v> {
         self.path.truncate(len);
     }
 
-    fn value(&mut self, shape: Shape, ty: Type, value: &'v Value<'v>) {
+    fn value(&mut self, shape: Shape<'v>, ty: Type, value: &'v Value<'v>) {
         match (shape, value) {
             (_, Value::Null) | (Shape::Deduced, _) => {}
             (Shape::Struct { id, .. }, Value::Map(map)) => self.members(id, map),
@@ -102,12 +106,22 @@ impl<'v> Walker<'v> {
                     self.below(&PathElement::FieldName(key), |w| w.value(shape, element.ty, value));
                 }
             }
-            (Shape::List { element, relation }, Value::List(list)) => self.list(element, relation, list),
-            (Shape::Struct { .. } | Shape::Map { .. }, value) => {
+            (Shape::List { element, relation }, Value::List(list)) => {
+                self.list(ListOf::Elements(element, relation), element.ty, list);
+            }
+            (Shape::Object(object), Value::Map(map)) => self.object(object, map),
+            (Shape::Union(union), Value::Map(map)) => self.object(union.object(), map),
+            (Shape::Rows(rows), Value::List(list)) => self.list(ListOf::Rows(rows), MODEL, list),
+            (Shape::Union(union), Value::List(list)) => self.list(ListOf::Rows(union.rows()), MODEL, list),
+            (Shape::Union(_), _) => {}
+            (Shape::Struct { .. } | Shape::Map { .. } | Shape::Object(_), value) => {
                 self.problem(format!("expected map, got {}", shown(value)));
             }
-            (Shape::List { .. }, value) => self.problem(format!("expected list, got {}", shown(value))),
+            (Shape::List { .. } | Shape::Rows(_), value) => {
+                self.problem(format!("expected list, got {}", shown(value)));
+            }
             (Shape::Leaf, value) => self.scalar(ty, value),
+            (Shape::Scalar(scalar), value) => self.model_scalar(scalar, value),
         }
     }
 
@@ -131,20 +145,32 @@ impl<'v> Walker<'v> {
         }
     }
 
+    fn object(&mut self, object: Object<'v>, map: &'v Map<'v>) {
+        for (key, value) in map.iter() {
+            let element = PathElement::FieldName(key);
+            match object.member(self.schema, key) {
+                Some(shape) => self.below(&element, |w| w.value(shape, MODEL, value)),
+                None => return self.below(&element, |w| w.problem("field not declared in schema".into())),
+            }
+        }
+    }
+
     /// Looks at items up to the first one that has no path element.
-    fn list(&mut self, element: Element, relation: Relation, list: &'v [Value<'v>]) {
-        let shape = Shape::of_element(self.schema, element);
+    fn list(&mut self, of: ListOf<'v>, ty: Type, list: &'v [Value<'v>]) {
+        let shape = of.item_shape(self.schema);
         let (arena, schema) = (self.arena, self.schema);
         let mut failed = None;
-        let mut step = |(at, item)| match relation {
-            Relation::Atomic => Some(PathElement::Index(at as i64)),
-            _ => match item_element(arena, schema, element, relation, item) {
+        let mut step = |(at, item)| {
+            if of.is_atomic() {
+                return Some(PathElement::Index(at as i64));
+            }
+            match of.step(arena, schema, item) {
                 Ok(step) => Some(step),
                 Err(why) => {
                     failed = Some(format!("element {at}: {why}"));
                     None
                 }
-            },
+            }
         };
         let steps: Vec<_> = list.iter().enumerate().map_while(&mut step).collect();
         let index = Index::new(arena, steps.iter().copied());
@@ -153,10 +179,19 @@ impl<'v> Walker<'v> {
             if again && self.duplicates == Duplicates::Refused {
                 self.problem(format!("duplicate entries for key {step}"));
             }
-            self.below(step, |w| w.value(shape, element.ty, item));
+            self.below(step, |w| w.value(shape, ty, item));
         }
         if let Some(why) = failed {
             self.problem(why);
+        }
+    }
+
+    fn model_scalar(&mut self, scalar: Scalar, value: &Value<'_>) {
+        match scalar {
+            Scalar::Numeric => self.scalar(Type::Float64, value),
+            Scalar::String => self.scalar(Type::String, value),
+            Scalar::Boolean => self.scalar(Type::Bool, value),
+            Scalar::Untyped => self.scalar(Type::Quantity, value),
         }
     }
 

@@ -99,11 +99,12 @@ fn both(ty: StructId, reset: ResetFields, text: &str) -> Option<(Option<String>,
     normalize(&arena, schema, ty, &mut object);
     let manager = FieldManager {
         schema,
-        ty,
+        root: ty.into(),
         kind: "Any",
         api_version: "v1",
         subresource: "",
         reset,
+        reset_elsewhere: reset,
         versions: &NoOtherVersion,
     };
     let shown = |list: Option<Value<'_>>| list.map(|list| format!("{list:?}"));

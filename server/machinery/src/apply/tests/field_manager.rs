@@ -23,15 +23,23 @@ struct World {
     seconds: u32,
 }
 
+fn struct_of(manager: &FieldManager<'_>) -> StructId {
+    match manager.root {
+        Root::BuiltIn(ty) => ty,
+        other => panic!("{other:?}"),
+    }
+}
+
 impl World {
     fn manager<'s>(&'s self, subresource: &'s str) -> FieldManager<'s> {
         FieldManager {
             schema: Schema::builtin(),
-            ty: kind(self.api_version, self.kind),
+            root: kind(self.api_version, self.kind).into(),
             kind: self.kind,
             api_version: self.api_version,
             subresource,
             reset: ResetFields::Except(if subresource.is_empty() { &[&["status"]] } else { &[&["spec"]] }),
+            reset_elsewhere: ResetFields::Except(&[]),
             versions: &NoOtherVersion,
         }
     }
@@ -41,7 +49,9 @@ impl World {
             "" => manager.zero(arena),
             json => {
                 let json = arena.alloc_str(json).as_bytes();
-                json::decode_typed(arena, Schema::builtin(), manager.ty, json, Mode::Lenient).unwrap().value
+                json::decode_typed(arena, Schema::builtin(), struct_of(manager), json, Mode::Lenient)
+                    .unwrap()
+                    .value
             }
         }
     }
@@ -73,8 +83,8 @@ impl World {
         let now = self.now();
         let manager = self.manager(subresource);
         let live = self.live(&arena, &manager);
-        let mut new = typed(&arena, manager.ty, text);
-        normalize(&arena, Schema::builtin(), manager.ty, &mut new);
+        let mut new = typed(&arena, struct_of(&manager), text);
+        normalize(&arena, Schema::builtin(), struct_of(&manager), &mut new);
         let list = manager.update(&arena, &live, &new, name, &now);
         set(&mut new, list);
         self.store(new)
@@ -88,14 +98,14 @@ impl World {
         let map = live.as_map_mut().unwrap();
         map.insert("apiVersion", Value::String(self.api_version));
         map.insert("kind", Value::String(self.kind));
-        normalize(&arena, Schema::builtin(), manager.ty, &mut live);
+        normalize(&arena, Schema::builtin(), struct_of(&manager), &mut live);
         let mut config = untyped(&arena, text);
         let map = config.as_map_mut().unwrap();
         map.insert("apiVersion", Value::String(self.api_version));
         map.insert("kind", Value::String(self.kind));
         let mut applied = manager.apply(&arena, &live, &config, name, force, &now)?;
         let object = applied.object.take().unwrap_or(live);
-        let ty = manager.ty;
+        let ty = struct_of(&manager);
         let decoded = json::retype(&arena, Schema::builtin(), ty, &object, Mode::Strict).unwrap();
         assert!(decoded.strict_errors.is_empty(), "{:?}", decoded.strict_errors);
         let mut object = decoded.value;
@@ -140,7 +150,7 @@ fn check(api_version: &'static str, kind: &'static str, steps: &[Step<'_>], expe
     let mut object = world.live(&arena, &manager);
     set(&mut object, None);
     let mut json = Vec::new();
-    json::encode(Schema::builtin(), manager.ty, &object, &mut json);
+    json::encode(Schema::builtin(), struct_of(&manager), &object, &mut json);
     assert_eq!(String::from_utf8(json).unwrap(), expect);
 }
 
@@ -439,7 +449,7 @@ fn made_up_managers_are_bounded() {
             data.join(",")
         );
         let text = arena.alloc_str(&text).as_bytes();
-        json::decode_typed(&arena, Schema::builtin(), manager.ty, text, Mode::Lenient).unwrap().value
+        json::decode_typed(&arena, Schema::builtin(), struct_of(&manager), text, Mode::Lenient).unwrap().value
     };
     let before = arena.allocated_bytes();
     let (old, new) = (object("Update", "x"), object("Update", "y"));
