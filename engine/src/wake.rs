@@ -55,6 +55,11 @@ impl CoreHandle {
         self.shared.deliver(|inbox| inbox.core_woken = true);
     }
 
+    /// How many connections wait to be woken.
+    pub fn wakes_waiting(&self) -> usize {
+        self.shared.inbox.lock().unwrap_or_else(PoisonError::into_inner).wakes.len()
+    }
+
     /// A [`Waker`] that wakes a connection.
     pub fn waker(&self, id: ConnId) -> Waker {
         Waker::from(Arc::new(ConnWaker { core: self.clone(), id }))

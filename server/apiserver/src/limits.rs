@@ -114,6 +114,12 @@ pub const RESOURCE_SERIES: usize = 1024;
 pub const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
 /// How often a watch that takes bookmarks gets one (the watch cache's `bookmarkFrequency`).
 pub const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// Below so many connections woken for events nothing is gained by handing out the next ones later.
+pub const FAN_OUT_CONNECTIONS_MIN: usize = 64;
+/// How long handing out rests for each connection that was woken: about twice what writing one event to it takes.
+pub const FAN_OUT_REST: Duration = Duration::from_micros(12);
+/// The longest such rest: what an event may wait here at most, so that with the writes it is there within 20 ms.
+pub const FAN_OUT_REST_MAX: Duration = Duration::from_millis(12);
 /// Events whose bytes a core keeps for the next watcher, a power of two. Watchers of one core are told of an event
 /// within the same few turns, and one turn hands on no more events than these places hold in two forms each.
 pub const EVENT_FRAMES_KEPT: usize = 512;

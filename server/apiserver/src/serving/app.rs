@@ -15,6 +15,7 @@ use rustls_pki_types::CertificateDer;
 use super::{
     connection::{Connection, Protocol, Wants},
     exchanges::Exchanges,
+    fan_out::FanOut,
     loopback::Loopback,
     site::Site,
     tasks::{Spawner, Timers, WakeCore},
@@ -29,6 +30,7 @@ pub struct ServerApp {
     /// Requests of the server itself; on the core that answers them.
     loopback: Option<Arc<Loopback>>,
     hub_checked: Instant,
+    fan_out: FanOut,
 }
 
 /// What the core keeps for a connection.
@@ -75,7 +77,8 @@ impl ServerApp {
         timers: Rc<Timers>,
         loopback: Option<Arc<Loopback>>,
     ) -> Self {
-        ServerApp { site, spawner, timers, loopback, hub_checked: Instant::now() }
+        let now = Instant::now();
+        ServerApp { site, spawner, timers, loopback, hub_checked: now, fan_out: FanOut::new(now) }
     }
 
     /// Sets timers and reading as the connection wants them.
@@ -221,11 +224,18 @@ impl App for ServerApp {
     fn core_woken(&mut self, core: &mut CoreIo<'_>) {
         self.site.core.begin_turn();
         let hub = &self.site.core.hub;
-        if hub.pump() {
-            // More than one round's worth: connections get their turn in between.
-            core.handle().wake_core();
-        }
         let now = core.now();
+        let rests = self.fan_out.rests(now);
+        if !rests {
+            let before = core.handle().wakes_waiting();
+            if hub.pump() {
+                // More than one round's worth: connections get their turn in between.
+                core.handle().wake_core();
+            } else {
+                self.fan_out.done(now, core.handle().wakes_waiting().saturating_sub(before));
+            }
+        }
+        let events = (rests && !hub.is_current()).then(|| self.fan_out.rests_until());
         let has_watchers = hub.usage().subscriptions > 0;
         if has_watchers && now.saturating_duration_since(self.hub_checked) >= HUB_CHECK {
             self.hub_checked = now;
@@ -243,7 +253,7 @@ impl App for ServerApp {
             self.site.shutdown.report(self.site.core.index, left);
         }
         let check = has_watchers.then(|| self.hub_checked + HUB_CHECK);
-        match [self.timers.next(), check, seats].into_iter().flatten().min() {
+        match [self.timers.next(), check, seats, events].into_iter().flatten().min() {
             Some(next) => core.set_timer(next.saturating_duration_since(now).max(TICK)),
             None => core.clear_timer(),
         }

@@ -4,6 +4,7 @@ pub mod app;
 pub mod clock;
 pub mod connection;
 pub mod exchanges;
+mod fan_out;
 pub mod headers;
 pub mod loopback;
 pub mod site;

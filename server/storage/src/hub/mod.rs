@@ -203,6 +203,11 @@ impl Hub {
     pub fn position(&self) -> u64 {
         self.0.borrow().position
     }
+    /// Whether nothing newer was committed.
+    pub fn is_current(&self) -> bool {
+        let state = self.0.borrow();
+        state.position >= state.storage.revision()
+    }
     /// What it keeps.
     pub fn usage(&self) -> HubUsage {
         let state = self.0.borrow();
