@@ -2,103 +2,85 @@
 
 mod aggregated;
 mod document;
+mod documents;
 mod facts;
 mod plain;
 mod writer;
 
 use std::sync::Arc;
 
-use ringbolt_machinery::{
-    schema::{Resource, Schema},
-    status::{Details, Reason, Status},
-};
+use ringbolt_machinery::status::{Details, Reason, Status};
 use ringbolt_protocol::{
     head::Head,
     media_type::{Endpoint, Format, MediaType, NotAcceptable, negotiate, negotiate_discovery},
 };
 
 use self::{
-    aggregated::GroupDiscoveryList,
     document::{Document, Encode},
-    facts::Group,
-    plain::{Groups, OneGroup, Resources, Versions},
+    plain::Resources,
+};
+pub(crate) use self::{
+    documents::{Documents, VersionDocument},
+    facts::BuiltInDiscovery,
 };
 use crate::{
+    live::Live,
     request::Request,
     response::{Outcome, Response},
     response_writers,
     routes::RouteTableBuilder,
 };
 
-/// The discovery documents of a server. Each is made when it is first asked for, and kept.
-pub struct Discovery {
-    core: Vec<Group>,
-    groups: Vec<Group>,
-    server_address: String,
-}
-
-impl Discovery {
-    /// The resources of the Schema that `served` answers for. `server_address` is the `host:port` that `/api`
-    /// shows.
-    pub fn new(
-        schema: &'static Schema,
-        served: impl Fn(&Resource) -> bool,
-        server_address: impl Into<String>,
-    ) -> Discovery {
-        let (core, groups) = facts::groups(schema, served).into_iter().partition(|g| g.name.is_empty());
-        Discovery { core, groups, server_address: server_address.into() }
-    }
-
-    /// Puts all documents on the route table.
-    pub fn install(self, routes: &mut RouteTableBuilder) {
-        let versions = self.core.iter().flat_map(|g| g.versions.iter().map(|v| v.version)).collect();
-        let api = Document::new(Versions { versions, server_address: self.server_address });
-        let aggregated = Document::new(GroupDiscoveryList(self.core.clone()));
-        let api = Arc::new(move |request: &Request<'_>| {
-            // The router in front looks at method and bare types before anything else does.
-            if let Some(refused) = router(request.head) {
-                return refused;
-            }
-            match negotiate_discovery(request.head.header("accept")) {
-                Some(wanted) => serve_aggregated(request.head, &aggregated, wanted),
-                None => serve(request.head, &api, Endpoint::Plain),
-            }
-        });
-        install_both(routes, "/api".to_owned(), api);
-        routes.root("/api");
-
-        let apis = Document::new(Groups(self.groups.clone()));
-        let aggregated = Document::new(GroupDiscoveryList(self.groups.clone()));
-        let apis =
-            Arc::new(move |request: &Request<'_>| match negotiate_discovery(request.head.header("accept")) {
-                Some(wanted) => serve_aggregated(request.head, &aggregated, wanted),
-                None => serve(request.head, &apis, Endpoint::Handler),
-            });
-        install_both(routes, "/apis".to_owned(), apis);
-        // Unlike the others, this one is listed with its slash as well.
-        routes.list("/apis/");
-
-        for group in self.groups.iter().chain(&self.core) {
-            for version in &group.versions {
-                routes.group_version(group.name, version.version);
-                let document = Document::new(Resources(version.clone()));
-                let path = if group.name.is_empty() {
-                    format!("/api/{}", version.version)
-                } else {
-                    format!("/apis/{}/{}", group.name, version.version)
-                };
-                let handler = Arc::new(move |request: &Request<'_>| {
-                    router(request.head).unwrap_or_else(|| serve(request.head, &document, Endpoint::Plain))
-                });
-                install_both(routes, path, handler);
-            }
-            if !group.name.is_empty() {
-                let document = Document::new(OneGroup(group.clone()));
-                let handler =
-                    Arc::new(move |request: &Request<'_>| serve(request.head, &document, Endpoint::Handler));
-                install_both(routes, format!("/apis/{}", group.name), handler);
-            }
+/// Puts the documents of what is built in on the route table. Lists of groups show what there is when they are asked
+/// for.
+pub(crate) fn install(routes: &mut RouteTableBuilder, live: &Live) {
+    let documents = live.documents();
+    let api = Arc::new(move |request: &Request<'_>| {
+        // The router in front looks at method and bare types before anything else does.
+        if let Some(refused) = router(request.head) {
+            return refused;
         }
+        let documents = documents.load();
+        match negotiate_discovery(request.head.header("accept")) {
+            Some(wanted) => serve_aggregated(request.head, &documents.core.aggregated, wanted),
+            None => serve(request.head, &documents.core.versions, Endpoint::Plain),
+        }
+    });
+    install_both(routes, "/api".to_owned(), api);
+    routes.root("/api");
+
+    let documents = live.documents();
+    let apis = Arc::new(move |request: &Request<'_>| {
+        let documents = documents.load();
+        match negotiate_discovery(request.head.header("accept")) {
+            Some(wanted) => serve_aggregated(request.head, &documents.aggregated, wanted),
+            None => serve(request.head, &documents.apis, Endpoint::Handler),
+        }
+    });
+    install_both(routes, "/apis".to_owned(), apis);
+    // Unlike the others, this one is listed with its slash as well.
+    routes.list("/apis/");
+
+    let mut groups: Vec<&str> = Vec::new();
+    let built_in = live.built_in();
+    for version in &built_in.versions {
+        routes.group_version(&version.group, &version.version);
+        let document = Document::new(Resources(version.clone()));
+        let path = match &*version.group {
+            "" => format!("/api/{}", version.version),
+            group => format!("/apis/{group}/{}", version.version),
+        };
+        let handler = Arc::new(move |request: &Request<'_>| {
+            router(request.head).unwrap_or_else(|| serve(request.head, &document, Endpoint::Plain))
+        });
+        install_both(routes, path, handler);
+        if version.group.is_empty() || groups.contains(&&*version.group) {
+            continue;
+        }
+        groups.push(&version.group);
+        let (documents, name) = (live.documents(), version.group.clone());
+        let handler = Arc::new(move |request: &Request<'_>| documents.load().serve_group(request, &name));
+        install_both(routes, format!("/apis/{}", version.group), handler);
     }
 }
 

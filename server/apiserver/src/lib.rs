@@ -13,6 +13,7 @@ pub mod flowcontrol;
 pub mod healthz;
 pub mod informer;
 pub mod limits;
+pub mod live;
 pub mod metrics;
 pub mod openapi;
 pub mod registry;

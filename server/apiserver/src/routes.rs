@@ -1,19 +1,26 @@
 //! The route table: from a path and its `RequestInfo` to whoever answers.
 //!
-//! Built once and never changed; a server whose routes change publishes a new table. A look-up walks radix trees
+//! What is built in is put together once and never changed. What comes and goes while the server runs is a layer on it,
+//! and each change of that a new table ([`crate::live`]). A look-up walks radix trees, for what is not built in two maps,
 //! and allocates nothing.
 
 mod builder;
+mod layer;
 mod radix;
 mod verbs;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
+use arc_swap::ArcSwap;
 use ringbolt_machinery::status::Status;
 use ringbolt_protocol::request_info::{RequestInfo, Verb};
 use ringbolt_storage::object::ResourceId;
 
-use self::radix::Radix;
+pub(crate) use self::layer::Layer;
+use self::{
+    builder::Index,
+    radix::{Cursor, Radix},
+};
 pub use self::{
     builder::{DuplicateRoute, RouteTableBuilder},
     verbs::VerbSet,
@@ -25,7 +32,7 @@ use crate::{
 };
 
 /// Answers a path that is no resource.
-pub type Handler = Box<dyn Fn(&Request<'_>) -> Outcome + Send + Sync>;
+pub type Handler = Arc<dyn Fn(&Request<'_>) -> Outcome + Send + Sync>;
 
 /// Answers requests about one resource.
 pub trait ResourceEndpoint: Send + Sync {
@@ -42,18 +49,39 @@ pub trait ResourceEndpoint: Send + Sync {
 pub enum Route<'t> {
     /// To a resource.
     Resource(&'t Arc<dyn ResourceEndpoint>),
+    /// To a custom resource.
+    Custom(&'t Arc<dyn ResourceEndpoint>),
     /// To a path of its own.
     Path(&'t Handler),
     /// Nowhere, below the root of an API: a Status, 404.
     UnknownResource,
     /// The path is there, for other methods: a Status, 405.
     MethodNotAllowed,
+    /// To a subresource that a custom resource does not have: a Status that does not find the object, 404.
+    UnknownSubresource,
+    /// To a custom resource that has other verbs: a Status, 405.
+    VerbNotSupported,
     /// Nowhere: 404 in plain text.
     NotFound,
 }
 
+impl Route<'_> {
+    /// Whether there is something that the request is for: only then do its names become labels of metrics.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Route::Resource(_) | Route::Custom(_) | Route::Path(_) | Route::MethodNotAllowed)
+    }
+}
+
 /// All routes.
 pub struct RouteTable {
+    built_in: Arc<BuiltIn>,
+    layer: Arc<Layer>,
+    /// Whether another server stands in front of something that is built in.
+    is_overridden: bool,
+}
+
+/// The routes that do not change.
+struct BuiltIn {
     handlers: Vec<Handler>,
     exact: Radix,
     prefixes: Radix,
@@ -62,7 +90,10 @@ pub struct RouteTable {
     /// `GROUP/VERSION` (value 0), and `GROUP/VERSION/RESOURCE[/SUBRESOURCE]`.
     resources: Radix,
     served: Vec<Served>,
+    /// Listed paths, sorted.
     paths: Vec<String>,
+    /// What `/` shows of them and of the layer.
+    index: Arc<ArcSwap<Index>>,
 }
 
 /// A resource or subresource on the table.
@@ -78,19 +109,57 @@ impl RouteTable {
         RouteTableBuilder::default()
     }
 
+    fn of(built_in: BuiltIn) -> RouteTable {
+        RouteTable { built_in: Arc::new(built_in), layer: Arc::default(), is_overridden: false }
+    }
+
+    /// The same built-in routes under another layer. `/` lists its paths from now on.
+    pub(crate) fn with_layer(&self, layer: Layer) -> RouteTable {
+        let built_in = self.built_in.clone();
+        let paths: BTreeSet<String> = built_in.paths.iter().cloned().chain(layer.listed()).collect();
+        if !built_in.index.load().paths.iter().eq(&paths) {
+            built_in.index.store(Arc::new(Index::new(paths.into_iter().collect())));
+        }
+        let is_overridden =
+            layer.proxied().any(|version| built_in.version(version.group(), version.version()).is_some());
+        RouteTable { built_in, layer: Arc::new(layer), is_overridden }
+    }
+
     /// The listed paths, sorted: what `/` shows.
-    pub fn paths(&self) -> &[String] {
-        &self.paths
+    pub fn paths(&self) -> Vec<String> {
+        self.built_in.index.load().paths.clone()
     }
 
     /// The route of a request; `path` is decoded.
     pub fn lookup(&self, info: &RequestInfo<'_>, path: &str) -> Route<'_> {
-        if info.is_resource_request { self.lookup_resource(info, path) } else { self.lookup_path(path) }
+        if self.is_overridden
+            && let Some(handler) = self.layer.proxy(info, path)
+        {
+            return Route::Path(handler);
+        }
+        let found = if info.is_resource_request {
+            self.built_in.lookup_resource(info, path)
+        } else {
+            self.built_in.lookup_path(path)
+        };
+        found.unwrap_or_else(|| self.beyond(info, path))
+    }
+
+    /// What is not built in: other servers come first, then the roots of what is, then custom resources.
+    #[cold]
+    fn beyond(&self, info: &RequestInfo<'_>, path: &str) -> Route<'_> {
+        if let Some(handler) = self.layer.proxy(info, path) {
+            return Route::Path(handler);
+        }
+        if self.built_in.is_below_root(path) {
+            return Route::UnknownResource;
+        }
+        if info.is_resource_request { self.layer.resource(info, path) } else { self.layer.path(path) }
     }
 
     /// Whether a request's resource is on the table: only then do its names become labels of metrics.
     pub fn knows(&self, info: &RequestInfo<'_>) -> bool {
-        !matches!(self.lookup(info, info.path), Route::UnknownResource | Route::NotFound)
+        self.lookup(info, info.path).is_known()
     }
 
     /// Answers a request: what stands at the end of the filter chain.
@@ -107,50 +176,56 @@ impl RouteTable {
             Route::Resource(_) if request.head.method == "HEAD" && info.subresource != "proxy" => {
                 method_not_allowed(request)
             }
-            Route::Resource(endpoint) => endpoint.serve(request),
+            Route::Resource(endpoint) | Route::Custom(endpoint) => endpoint.serve(request),
             Route::Path(handler) => handler(request),
             Route::MethodNotAllowed => method_not_allowed(request),
-            Route::UnknownResource => {
-                Outcome::Ready(response_writers::error(request.head, &Status::not_found_path()))
+            Route::UnknownResource => failed(request, &Status::not_found_path()),
+            Route::UnknownSubresource => {
+                failed(request, &Status::not_found(info.api_group, info.resource, info.name))
+            }
+            Route::VerbNotSupported => {
+                let verb = info.verb.as_str();
+                failed(request, &Status::method_not_supported(info.api_group, info.resource, verb))
             }
             Route::NotFound => Outcome::Ready(page_not_found()),
         }
     }
+}
 
-    fn lookup_path(&self, path: &str) -> Route<'_> {
+impl BuiltIn {
+    fn lookup_path(&self, path: &str) -> Option<Route<'_>> {
         if let Some(handler) = self.exact.get(path) {
-            return Route::Path(&self.handlers[handler]);
+            return Some(Route::Path(&self.handlers[handler]));
         }
-        if let Some((_, handler)) = self.prefixes.longest_prefix(path, |_| true) {
-            return Route::Path(&self.handlers[handler]);
-        }
-        self.nowhere(path)
+        self.lookup_prefix(path)
     }
 
-    /// Whether a Status or plain text says that there is nothing.
-    fn nowhere(&self, path: &str) -> Route<'_> {
+    fn lookup_prefix(&self, path: &str) -> Option<Route<'_>> {
+        let (_, handler) = self.prefixes.longest_prefix(path, |_| true)?;
+        Some(Route::Path(&self.handlers[handler]))
+    }
+
+    /// Whether a Status, and not plain text, says that there is nothing.
+    fn is_below_root(&self, path: &str) -> bool {
         let ends_a_segment = |len: usize| matches!(path.as_bytes().get(len), None | Some(b'/'));
-        match self.roots.longest_prefix(path, ends_a_segment) {
-            Some(_) => Route::UnknownResource,
-            None => Route::NotFound,
-        }
+        self.roots.longest_prefix(path, ends_a_segment).is_some()
     }
 
-    fn lookup_resource(&self, info: &RequestInfo<'_>, path: &str) -> Route<'_> {
+    fn version(&self, group: &str, version: &str) -> Option<Cursor> {
+        self.resources
+            .advance(self.resources.start(), group)
+            .and_then(|at| self.resources.advance(at, "/"))
+            .and_then(|at| self.resources.advance(at, version))
+            .filter(|at| self.resources.value(*at).is_some())
+    }
+
+    fn lookup_resource(&self, info: &RequestInfo<'_>, path: &str) -> Option<Route<'_>> {
         // `/apis//v1/pods` names the core group where it has no place, and `//api/v1/pods` starts below no root.
         let misplaced = info.api_group.is_empty() != (info.api_prefix == "api") || path.starts_with("//");
-        let version = self
-            .resources
-            .advance(self.resources.start(), info.api_group)
-            .and_then(|at| self.resources.advance(at, "/"))
-            .and_then(|at| self.resources.advance(at, info.api_version))
-            .filter(|at| self.resources.value(*at).is_some());
+        let version = self.version(info.api_group, info.api_version);
         let Some(version) = version.filter(|_| !misplaced) else {
-            // A prefix may stand for a whole group (an aggregated server, custom resources).
-            return match self.prefixes.longest_prefix(path, |_| true) {
-                Some((_, handler)) => Route::Path(&self.handlers[handler]),
-                None => self.nowhere(path),
-            };
+            // A prefix may stand for a whole group.
+            return self.lookup_prefix(path);
         };
         let mut at =
             self.resources.advance(version, "/").and_then(|at| self.resources.advance(at, info.resource));
@@ -159,10 +234,10 @@ impl RouteTable {
                 .and_then(|at| self.resources.advance(at, "/"))
                 .and_then(|at| self.resources.advance(at, info.subresource));
         }
-        match at.filter(|_| !info.resource.contains('/')).and_then(|at| self.resources.value(at)) {
+        Some(match at.filter(|_| !info.resource.contains('/')).and_then(|at| self.resources.value(at)) {
             Some(found) => self.served[found].route(info, path),
             None => Route::UnknownResource,
-        }
+        })
     }
 }
 
@@ -197,7 +272,11 @@ impl Served {
 }
 
 fn method_not_allowed(request: &Request<'_>) -> Outcome {
-    Outcome::Ready(response_writers::error(request.head, &Status::method_not_allowed()))
+    failed(request, &Status::method_not_allowed())
+}
+
+fn failed(request: &Request<'_>, status: &Status) -> Outcome {
+    Outcome::Ready(response_writers::error(request.head, status))
 }
 
 /// 404 as it stands outside of any API.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ringbolt_apiserver::{
     admission::Admission,
     authentication::service_account::openid,
-    discovery::Discovery,
     endpoints,
     flowcontrol::consumer::FlowControlObjects,
     openapi,
@@ -66,12 +65,8 @@ pub fn server(
         served.ttl_seconds = settings.event_ttl.as_secs();
     }
     endpoints::install_all(server.routes(), schema, served, &virtuals, &reviewers, namespaces, &admission);
-    let discovery = Discovery::new(
-        schema,
-        |resource| listed.iter().any(|facts| std::ptr::eq(*facts, resource)),
-        settings.advertised.to_string(),
-    );
-    discovery.install(server.routes());
+    server.live().add_built_in(schema, |resource| listed.iter().any(|facts| std::ptr::eq(*facts, resource)));
+    server.live().set_server_address(settings.advertised.to_string());
     version::install(server.routes());
     let mut openid = false;
     if let Some(tokens) = &reviewers.authenticators.service_accounts {

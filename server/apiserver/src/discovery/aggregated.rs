@@ -1,34 +1,20 @@
 //! The aggregated document: `APIGroupDiscoveryList` of `apidiscovery.k8s.io/v2`.
 
-use ringbolt_machinery::schema::Resource;
-
 use super::{
     document::Encode,
-    facts::{Group, Version},
+    facts::FullGroup,
     writer::{JsonWriter, Message},
 };
+use crate::live::facts::{GroupVersionKind, ResourceFacts, VersionFacts};
 
 /// All groups of `/apis`, or the core group for `/api`.
-pub(super) struct GroupDiscoveryList(pub(super) Vec<Group>);
+#[derive(PartialEq, Eq)]
+pub(super) struct GroupDiscoveryList(pub(super) Vec<FullGroup>);
 
 const API_VERSION: &str = "apidiscovery.k8s.io/v2";
 const KIND: &str = "APIGroupDiscoveryList";
-/// This server's own documents are never out of date.
-const CURRENT: &str = "Current";
 
-/// A kind, its group and version left out where they are the resource's own.
-type ResponseKind = (&'static str, &'static str, &'static str);
-
-/// A subresource: name, kind, verbs.
-fn subresources(resource: &Resource) -> impl Iterator<Item = (&'static str, ResponseKind, &[&str])> {
-    resource.subresources.iter().map(|sub| {
-        let (group, version, kind) = sub.kind;
-        let kind = if sub.foreign { (group, version, kind) } else { ("", "", kind) };
-        (sub.name, kind, sub.verbs)
-    })
-}
-
-fn scope(resource: &Resource) -> &'static str {
+fn scope(resource: &ResourceFacts) -> &'static str {
     if resource.namespaced { "Namespaced" } else { "Cluster" }
 }
 
@@ -42,7 +28,7 @@ impl Encode for GroupDiscoveryList {
             w.member_list("items", |w| {
                 for group in &self.0 {
                     w.object(|w| {
-                        w.member_object("metadata", |w| w.optional("name", group.name));
+                        w.member_object("metadata", |w| w.optional("name", &group.name));
                         w.member_list("versions", |w| {
                             for version in &group.versions {
                                 w.object(|w| version_members(w, version));
@@ -65,7 +51,7 @@ impl Encode for GroupDiscoveryList {
                 m.message(1, |object_meta| {
                     // name, generateName, namespace, selfLink, uid, resourceVersion, generation, creationTimestamp
                     object_meta
-                        .text(1, group.name)
+                        .text(1, &group.name)
                         .text(2, "")
                         .text(3, "")
                         .text(4, "")
@@ -82,32 +68,32 @@ impl Encode for GroupDiscoveryList {
     }
 }
 
-fn version_members(w: &mut JsonWriter, version: &Version) {
-    let kind = |w: &mut JsonWriter, (group, version, kind): ResponseKind| {
+fn version_members(w: &mut JsonWriter, version: &VersionFacts) {
+    let kind = |w: &mut JsonWriter, (group, version, kind): &GroupVersionKind| {
         w.member_object("responseKind", |w| {
             w.member("group", group);
             w.member("version", version);
             w.member("kind", kind);
         });
     };
-    w.member("version", version.version);
+    w.member("version", &version.version);
     w.member_list("resources", |w| {
         for resource in &version.resources {
             w.object(|w| {
-                w.member("resource", resource.resource);
-                kind(w, ("", "", resource.kind));
+                w.member("resource", &resource.resource);
+                kind(w, &resource.response_kind);
                 w.member("scope", scope(resource));
-                w.member("singularResource", resource.singular);
-                w.member_texts("verbs", resource.verbs);
-                w.optional_texts("shortNames", resource.short_names);
-                w.optional_texts("categories", resource.categories);
+                w.member("singularResource", &resource.singular);
+                w.member_texts("verbs", &resource.verbs);
+                w.optional_texts("shortNames", &resource.short_names);
+                w.optional_texts("categories", &resource.categories);
                 if !resource.subresources.is_empty() {
                     w.member_list("subresources", |w| {
-                        for (name, response, verbs) in subresources(resource) {
+                        for sub in &resource.subresources {
                             w.object(|w| {
-                                w.member("subresource", name);
-                                kind(w, response);
-                                w.member_texts("verbs", verbs);
+                                w.member("subresource", &sub.name);
+                                kind(w, &sub.response_kind);
+                                w.member_texts("verbs", &sub.verbs);
                             });
                         }
                     });
@@ -115,25 +101,25 @@ fn version_members(w: &mut JsonWriter, version: &Version) {
             });
         }
     });
-    w.member("freshness", CURRENT);
+    w.member("freshness", version.freshness.as_str());
 }
 
-fn version_message(m: &mut Message, version: &Version) {
-    let kind = |m: &mut Message, (group, version, kind): ResponseKind| {
+fn version_message(m: &mut Message, version: &VersionFacts) {
+    let kind = |m: &mut Message, (group, version, kind): &GroupVersionKind| {
         m.text(1, group).text(2, version).text(3, kind);
     };
-    m.text(1, version.version);
+    m.text(1, &version.version);
     for resource in &version.resources {
         m.message(2, |m| {
-            m.text(1, resource.resource).message(2, |m| kind(m, ("", "", resource.kind)));
-            m.text(3, scope(resource)).text(4, resource.singular).texts(5, resource.verbs);
-            m.texts(6, resource.short_names).texts(7, resource.categories);
-            for (name, response, verbs) in subresources(resource) {
+            m.text(1, &resource.resource).message(2, |m| kind(m, &resource.response_kind));
+            m.text(3, scope(resource)).text(4, &resource.singular).texts(5, &resource.verbs);
+            m.texts(6, &resource.short_names).texts(7, &resource.categories);
+            for sub in &resource.subresources {
                 m.message(8, |m| {
-                    m.text(1, name).message(2, |m| kind(m, response)).texts(4, verbs);
+                    m.text(1, &sub.name).message(2, |m| kind(m, &sub.response_kind)).texts(4, &sub.verbs);
                 });
             }
         });
     }
-    m.text(3, CURRENT);
+    m.text(3, version.freshness.as_str());
 }

@@ -1,28 +1,32 @@
 //! The classic documents: `APIVersions`, `APIGroupList`, `APIGroup`, `APIResourceList`.
 
-use ringbolt_machinery::schema::{Resource, Subresource};
+use std::sync::Arc;
 
 use super::{
     document::Encode,
-    facts::{Group, Version},
+    facts::Group,
     writer::{JsonWriter, Message},
 };
+use crate::live::facts::{ResourceFacts, SubresourceFacts, Text, VersionFacts, group_version};
 
 /// `/api`
+#[derive(PartialEq, Eq)]
 pub(super) struct Versions {
-    pub(super) versions: Vec<&'static str>,
+    pub(super) versions: Vec<Text>,
     /// Where clients of any address find the server.
     pub(super) server_address: String,
 }
 
 /// `/apis`
+#[derive(PartialEq, Eq)]
 pub(super) struct Groups(pub(super) Vec<Group>);
 
 /// `/apis/GROUP`
+#[derive(PartialEq, Eq)]
 pub(super) struct OneGroup(pub(super) Group);
 
 /// `/apis/GROUP/VERSION`
-pub(super) struct Resources(pub(super) Version);
+pub(super) struct Resources(pub(super) Arc<VersionFacts>);
 
 const ANY_ADDRESS: &str = "0.0.0.0/0";
 
@@ -95,11 +99,11 @@ impl Encode for OneGroup {
 }
 
 fn group_members(w: &mut JsonWriter, group: &Group) {
-    let version = |w: &mut JsonWriter, version: &Version| {
-        w.member("groupVersion", &version.group_version());
-        w.member("version", version.version);
+    let version = |w: &mut JsonWriter, version: &str| {
+        w.member("groupVersion", &group_version(&group.name, version));
+        w.member("version", version);
     };
-    w.member("name", group.name);
+    w.member("name", &group.name);
     w.member_list("versions", |w| {
         for v in &group.versions {
             w.object(|w| version(w, v));
@@ -111,10 +115,10 @@ fn group_members(w: &mut JsonWriter, group: &Group) {
 }
 
 fn group_message(m: &mut Message, group: &Group) {
-    let version = |m: &mut Message, version: &Version| {
-        m.text(1, &version.group_version()).text(2, version.version);
+    let version = |m: &mut Message, version: &str| {
+        m.text(1, &group_version(&group.name, version)).text(2, version);
     };
-    m.text(1, group.name);
+    m.text(1, &group.name);
     for v in &group.versions {
         m.message(2, |m| version(m, v));
     }
@@ -124,46 +128,45 @@ fn group_message(m: &mut Message, group: &Group) {
 }
 
 /// A resource or subresource, as a list of resources shows it.
-struct Entry {
-    name: String,
-    singular: &'static str,
+struct Entry<'f> {
+    name: Text,
+    singular: &'f str,
     namespaced: bool,
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    verbs: &'static [&'static str],
-    short_names: &'static [&'static str],
-    categories: &'static [&'static str],
-    storage_version_hash: &'static str,
+    group: &'f str,
+    version: &'f str,
+    kind: &'f str,
+    verbs: &'f [Text],
+    short_names: &'f [Text],
+    categories: &'f [Text],
+    storage_version_hash: &'f str,
 }
 
-impl Entry {
-    fn of(resource: &Resource) -> Entry {
+impl<'f> Entry<'f> {
+    fn of(resource: &'f ResourceFacts) -> Self {
         Entry {
-            name: resource.resource.to_owned(),
-            singular: resource.singular,
+            name: resource.resource.clone(),
+            singular: &resource.singular,
             namespaced: resource.namespaced,
             group: "",
             version: "",
-            kind: resource.kind,
-            verbs: resource.verbs,
-            short_names: resource.short_names,
-            categories: resource.categories,
-            storage_version_hash: resource.storage_version_hash,
+            kind: &resource.kind,
+            verbs: &resource.verbs,
+            short_names: &resource.short_names,
+            categories: &resource.categories,
+            storage_version_hash: &resource.storage_version_hash,
         }
     }
 
-    fn of_sub(resource: &Resource, sub: &Subresource) -> Entry {
-        let (group, version, kind) = sub.kind;
+    fn of_sub(resource: &'f ResourceFacts, sub: &'f SubresourceFacts) -> Self {
+        let (group, version, kind) = &sub.kind;
         Entry {
-            name: format!("{}/{}", resource.resource, sub.name),
+            name: format!("{}/{}", resource.resource, sub.name).into(),
             singular: "",
             namespaced: resource.namespaced,
-            // Only a kind from elsewhere is named in full.
-            group: if sub.foreign { group } else { "" },
-            version: if sub.foreign { version } else { "" },
+            group,
+            version,
             kind,
-            verbs: sub.verbs,
+            verbs: &sub.verbs,
             short_names: &[],
             categories: &[],
             storage_version_hash: "",
@@ -172,7 +175,7 @@ impl Entry {
 }
 
 impl Resources {
-    fn entries(&self) -> impl Iterator<Item = Entry> {
+    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.0.resources.iter().flat_map(|resource| {
             let subs = resource.subresources.iter().map(|sub| Entry::of_sub(resource, sub));
             std::iter::once(Entry::of(resource)).chain(subs)

@@ -3,16 +3,23 @@
 
 use std::path::PathBuf;
 
+use ringbolt_machinery::schema::Schema;
 use ringbolt_protocol::head::{BodyLength, HeadBuf, HeaderSpan, Span, Version};
 
-use super::*;
+use super::{plain::Versions, *};
 
 /// Groups that come with later servers of the chain.
 const NOT_YET: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
-fn discovery() -> Discovery {
-    let served = |r: &Resource| r.on_by_default && !NOT_YET.contains(&r.group);
-    Discovery::new(Schema::builtin(), served, "127.0.0.1:9943")
+fn live() -> Live {
+    let live = Live::default();
+    live.add_built_in(Schema::builtin(), |r| r.on_by_default && !NOT_YET.contains(&r.group));
+    live.set_server_address("127.0.0.1:9943");
+    live
+}
+
+fn documents() -> Arc<Documents> {
+    live().documents().load_full()
 }
 
 fn text(document: &impl Encode) -> String {
@@ -21,7 +28,7 @@ fn text(document: &impl Encode) -> String {
 
 #[test]
 fn versions() {
-    let versions = Versions { versions: vec!["v1"], server_address: "127.0.0.1:1".to_owned() };
+    let versions = Versions { versions: vec!["v1".into()], server_address: "127.0.0.1:1".to_owned() };
     assert_eq!(
         text(&versions),
         "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":[{\"clientCIDR\":\
@@ -35,10 +42,10 @@ fn versions() {
 
 #[test]
 fn one_group() {
-    let group = discovery().groups.into_iter().find(|g| g.name == "autoscaling").expect("built in");
-    let group = OneGroup(group);
+    let documents = documents();
+    let group = &documents.groups["autoscaling"].about;
     assert_eq!(
-        text(&group),
+        text(group),
         "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",\"name\":\"autoscaling\",\"versions\":[{\"groupVersion\":\
          \"autoscaling/v2\",\"version\":\"v2\"},{\"groupVersion\":\"autoscaling/v1\",\"version\":\"v1\"}],\
          \"preferredVersion\":{\"groupVersion\":\"autoscaling/v2\",\"version\":\"v2\"}}\n"
@@ -56,7 +63,8 @@ fn one_group() {
 
 #[test]
 fn aggregated_has_an_entity_tag() {
-    let document = Document::new(GroupDiscoveryList(discovery().core));
+    let documents = documents();
+    let document = &documents.core.aggregated;
     let etag = document.etag();
     assert_eq!(etag.len(), 130);
     assert!(etag[1..129].bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b)));
@@ -73,7 +81,7 @@ fn aggregated_has_an_entity_tag() {
 #[test]
 fn routes_are_listed() {
     let mut builder = RouteTableBuilder::default();
-    discovery().install(&mut builder);
+    install(&mut builder, &live());
     let table = builder.build().expect("no path twice");
     let paths = table.paths();
     assert!(paths.windows(2).all(|w| w[0] < w[1]));
@@ -117,9 +125,10 @@ fn ready(outcome: Outcome) -> Response {
 
 #[test]
 fn plain_answers() {
-    let document = Document::new(OneGroup(discovery().groups.swap_remove(0)));
+    let documents = documents();
+    let document = &*documents.groups["apps"];
     let check = |accept: &str, status: u16, content_type: &str| {
-        let answer = |head: &Head<'_>| ready(serve(head, &document, Endpoint::Handler));
+        let answer = |head: &Head<'_>| ready(serve(head, document, Endpoint::Handler));
         let response = with_head("GET", &[("accept", accept)], answer);
         assert_eq!((response.status, response.content_type), (status, content_type), "{accept}");
         assert!(response.headers.is_empty(), "{accept}");
@@ -146,11 +155,12 @@ fn a_router_stands_in_front_of_some() {
 
 #[test]
 fn aggregated_answers() {
-    let document = Document::new(GroupDiscoveryList(discovery().groups));
+    let documents = documents();
+    let document = &*documents.aggregated;
     let serve = |fields: &[(&str, &str)]| {
         with_head("GET", fields, |head| {
             let wanted = negotiate_discovery(head.header("accept")).expect("aggregated is asked for");
-            ready(serve_aggregated(head, &document, wanted))
+            ready(serve_aggregated(head, document, wanted))
         })
     };
     let response = serve(&[("accept", AGGREGATED)]);
@@ -215,34 +225,33 @@ fn equals_the_recorded_documents() {
             .to_owned()
     };
     let check = |name: &str, got: String| assert_eq!(got.trim_end(), read(name), "{name}");
-    let Discovery { core, groups, server_address } = discovery();
-    check("api.json", text(&Versions { versions: vec!["v1"], server_address }));
-    check("aggregated_api.json", text(&GroupDiscoveryList(core.clone())));
+    let documents = documents();
+    check("api.json", text(&documents.core.versions.about));
+    check("aggregated_api.json", text(&documents.core.aggregated.about));
     // What the server that the documents come from sent along.
     assert_eq!(
-        Document::new(GroupDiscoveryList(core.clone())).etag(),
+        documents.core.aggregated.etag(),
         "\"4D7E1BED90B364BC86049DD9E636494980AEF65B7F8CFAA267616FA062B514A8A3CC2C2851CC9337B8D28B4C80960E2353DE5E0B1\
          52E87CC223E02EA3C5C37AC\""
     );
     assert_eq!(
-        text(&Groups(groups.clone())).trim_end(),
+        text(&documents.apis.about).trim_end(),
         without_groups_not_yet_served(read("apis.json"), "\"name\":\"")
     );
     assert_eq!(
-        text(&GroupDiscoveryList(groups.clone())).trim_end(),
+        text(&documents.aggregated.about).trim_end(),
         without_groups_not_yet_served(read("aggregated_apis.json"), "\"metadata\":{\"name\":\"")
     );
     let mut compared = 0;
-    for group in groups {
-        check(&format!("apis__{}.json", group.name), text(&OneGroup(group.clone())));
-        for version in group.versions {
-            let name = format!("apis__{}__{}.json", version.group, version.version);
-            check(&name, text(&Resources(version)));
-            compared += 1;
-        }
+    for (name, document) in &documents.groups {
+        check(&format!("apis__{name}.json"), text(&document.about));
     }
-    for version in core.into_iter().flat_map(|g| g.versions) {
-        check(&format!("api__{}.json", version.version), text(&Resources(version)));
+    for version in live().built_in().versions.iter() {
+        let name = match &*version.group {
+            "" => format!("api__{}.json", version.version),
+            group => format!("apis__{group}__{}.json", version.version),
+        };
+        check(&name, text(&Resources(version.clone())));
         compared += 1;
     }
     let recorded = std::fs::read_dir(folder.join("discovery")).expect("a folder").count();
@@ -260,7 +269,7 @@ fn paths_equal_the_recorded_ones() {
         .filter(|p| !NOT_YET.iter().any(|group| p.contains(group)))
         .collect();
     let mut builder = RouteTableBuilder::default();
-    discovery().install(&mut builder);
+    install(&mut builder, &live());
     let table = builder.build().expect("no path twice");
     assert_eq!(table.paths(), expect);
 }

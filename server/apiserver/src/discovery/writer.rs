@@ -102,17 +102,17 @@ impl JsonWriter {
     }
 
     /// A member that is a list of texts.
-    pub(super) fn member_texts(&mut self, key: &str, values: &[&str]) {
+    pub(super) fn member_texts(&mut self, key: &str, values: &[impl AsRef<str>]) {
         self.member_list(key, |w| {
             for value in values {
                 w.next();
-                w.out.push_str(&quote(value));
+                w.out.push_str(&quote(value.as_ref()));
             }
         });
     }
 
     /// A member that is a list of texts, left out when empty.
-    pub(super) fn optional_texts(&mut self, key: &str, values: &[&str]) {
+    pub(super) fn optional_texts(&mut self, key: &str, values: &[impl AsRef<str>]) {
         if !values.is_empty() {
             self.member_texts(key, values);
         }
@@ -135,9 +135,9 @@ impl Message {
         self.bytes(number, value.as_bytes())
     }
 
-    pub(super) fn texts(&mut self, number: u32, values: &[&str]) -> &mut Self {
+    pub(super) fn texts(&mut self, number: u32, values: &[impl AsRef<str>]) -> &mut Self {
         values.iter().for_each(|v| {
-            self.text(number, v);
+            self.text(number, v.as_ref());
         });
         self
     }

@@ -1,11 +1,16 @@
 //! Filling the route table.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ringbolt_machinery::schema::Resource;
 
-use super::{Handler, ResourceEndpoint, RouteTable, Served, VerbSet, radix::Radix};
+use super::{BuiltIn, Handler, ResourceEndpoint, RouteTable, Served, VerbSet, radix::Radix};
 use crate::{
     request::Request,
     response::{JSON, Outcome, Response},
@@ -54,7 +59,7 @@ impl RouteTableBuilder {
         path: impl Into<String>,
         handler: impl Fn(&Request<'_>) -> Outcome + Send + Sync + 'static,
     ) -> &mut Self {
-        let index = self.push(Box::new(handler));
+        let index = self.push(Arc::new(handler));
         self.exact.push((path.into(), index));
         self
     }
@@ -65,7 +70,7 @@ impl RouteTableBuilder {
         prefix: impl Into<String>,
         handler: impl Fn(&Request<'_>) -> Outcome + Send + Sync + 'static,
     ) -> &mut Self {
-        let index = self.push(Box::new(handler));
+        let index = self.push(Arc::new(handler));
         self.prefixes.push((prefix.into(), index));
         self
     }
@@ -127,10 +132,12 @@ impl RouteTableBuilder {
     /// The table, with `/` and `/index.html` that list its paths.
     pub fn build(mut self) -> Result<RouteTable, DuplicateRoute> {
         let paths: Vec<String> = std::mem::take(&mut self.listed).into_iter().collect();
-        let index = Bytes::from(index_json(&paths));
+        let index = Arc::new(ArcSwap::from_pointee(Index::new(paths.clone())));
         for path in ["/", "/index.html"] {
             let index = index.clone();
-            self.unlisted_path(path, move |_| Outcome::Ready(Response::new(200, JSON, index.clone())));
+            self.unlisted_path(path, move |_| {
+                Outcome::Ready(Response::new(200, JSON, index.load().json().clone()))
+            });
         }
         for routes in [&self.exact, &self.prefixes, &self.resources] {
             let mut seen = BTreeSet::new();
@@ -141,7 +148,7 @@ impl RouteTableBuilder {
         let tree = |routes: &[(String, u32)]| Radix::build(routes.iter().map(|(k, v)| (k.as_str(), *v)));
         let versions = self.versions.iter().map(|v| (v.as_str(), 0));
         let resources = self.resources.iter().map(|(k, v)| (k.as_str(), *v));
-        Ok(RouteTable {
+        Ok(RouteTable::of(BuiltIn {
             exact: tree(&self.exact),
             prefixes: tree(&self.prefixes),
             roots: Radix::build(self.roots.iter().map(|r| (r.as_str(), 0))),
@@ -149,11 +156,28 @@ impl RouteTableBuilder {
             handlers: self.handlers,
             served: self.served,
             paths,
-        })
+            index,
+        }))
     }
 }
 
-/// `metav1.RootPaths`, indented. Paths are plain ASCII.
+/// What `/` shows: `metav1.RootPaths`, indented. Made when it is first asked for.
+pub(super) struct Index {
+    pub(super) paths: Vec<String>,
+    json: OnceLock<Bytes>,
+}
+
+impl Index {
+    pub(super) fn new(paths: Vec<String>) -> Self {
+        Index { paths, json: OnceLock::new() }
+    }
+
+    fn json(&self) -> &Bytes {
+        self.json.get_or_init(|| index_json(&self.paths).into())
+    }
+}
+
+/// Paths are plain ASCII.
 fn index_json(paths: &[String]) -> String {
     let mut json = String::from("{\n  \"paths\": [\n");
     for (at, path) in paths.iter().enumerate() {

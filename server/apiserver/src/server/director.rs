@@ -28,18 +28,12 @@ impl Handler for Director {
     fn serve(&self, request: &Request<'_>) -> Outcome {
         let table = self.table.load();
         if request.state.discovery_incomplete.get()
-            && matches!(
-                table.lookup(request.info, request.info.path),
-                Route::NotFound | Route::UnknownResource
-            )
+            && matches!(table.lookup(request.info, request.info.path), Route::NotFound)
         {
             return Outcome::Ready(response_writers::discovery_incomplete(request.head));
         }
         let outcome = table.serve(request);
-        monitor::observe(&self.metrics, request, &outcome, || {
-            let route = table.lookup(request.info, request.info.path);
-            !matches!(route, Route::NotFound | Route::UnknownResource)
-        });
+        monitor::observe(&self.metrics, request, &outcome, || table.knows(request.info));
         outcome
     }
 }

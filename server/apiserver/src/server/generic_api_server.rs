@@ -26,6 +26,7 @@ use super::{
 use crate::{
     authentication::UserInfo,
     core::CoreContext,
+    discovery,
     filters::chain::{ChainConfig, default_build_handler_chain},
     flowcontrol::{
         FlowControl,
@@ -34,6 +35,7 @@ use crate::{
     },
     informer::{Feed, Follower, Informer},
     limits,
+    live::Live,
     metrics::Metrics,
     routes::{DuplicateRoute, Route, RouteTable, RouteTableBuilder},
     serving::{
@@ -55,6 +57,7 @@ pub struct GenericApiServer {
 pub struct PreparedGenericApiServer {
     config: CompletedConfig,
     table: RouteTable,
+    live: Live,
     hooks: Hooks,
     /// What `/readyz` asks whether followers are in step.
     feed: Arc<OnceLock<Arc<Feed>>>,
@@ -85,6 +88,11 @@ impl GenericApiServer {
     /// Where routes are installed.
     pub fn routes(&mut self) -> &mut RouteTableBuilder {
         &mut self.delegated.routes
+    }
+
+    /// What is served besides what is installed before the start.
+    pub fn live(&self) -> &Live {
+        &self.delegated.live
     }
 
     /// Its life.
@@ -124,20 +132,26 @@ impl GenericApiServer {
 
     /// Installs the paths that need to know all others, and closes the route table.
     pub fn prepare_run(self) -> Result<PreparedGenericApiServer, DuplicateRoute> {
-        let GenericApiServer { config, delegated: Delegated { mut routes, hooks } } = self;
+        let GenericApiServer { config, delegated: Delegated { mut routes, hooks, live } } = self;
         let CompletedConfig { config: c, chain } = &config;
         let feed = Arc::default();
         health::install(&mut routes, &hooks, &c.storage, chain, &feed, c.livez_grace_period);
         chain.metrics.install(&mut routes, c.profiling);
-        Ok(PreparedGenericApiServer { table: routes.build()?, config, hooks, feed })
+        discovery::install(&mut routes, &live);
+        Ok(PreparedGenericApiServer { table: routes.build()?, live, config, hooks, feed })
     }
 }
 
 impl PreparedGenericApiServer {
     /// Opens the listeners, starts the cores and the post-start hooks.
     pub fn start(self) -> Result<RunningServer, StartError> {
-        let PreparedGenericApiServer { config: CompletedConfig { config, chain }, table, mut hooks, feed } =
-            self;
+        let PreparedGenericApiServer {
+            config: CompletedConfig { config, chain },
+            table,
+            live,
+            mut hooks,
+            feed,
+        } = self;
         let mut listeners = vec![Listener {
             addr: config.secure_serving.address,
             tls: Some(config.secure_serving.tls),
@@ -165,7 +179,7 @@ impl PreparedGenericApiServer {
         };
         let signals = chain.signals.clone();
         let shared = Shared {
-            table: Arc::new(ArcSwap::from_pointee(table)),
+            table: live.open(table),
             chain,
             storage: config.storage,
             uploads: Arc::default(),
@@ -180,8 +194,8 @@ impl PreparedGenericApiServer {
         if let Some(flow_control) = &shared.chain.flow_control {
             flow_control.set_objects(object_stats(shared.table.clone(), shared.storage.clone()));
         }
-        // All paths are on the table before the first connection can be.
-        context.signals.mux_and_discovery_complete.signal();
+        // What is built in is on the table before the first connection can be.
+        live.complete(context.signals.clone());
         let engine = Engine::start(config.engine, listeners, move |handle| shared.app(&handle))?;
         let (failed, failures) = mpsc::channel();
         let report = move |hook, why| drop(failed.send((hook, why)));
@@ -201,7 +215,9 @@ impl PreparedGenericApiServer {
 fn object_stats(table: Arc<ArcSwap<RouteTable>>, storage: Arc<dyn Storage>) -> Box<ObjectStatsOf> {
     Box::new(move |info| {
         let table = table.load();
-        let Route::Resource(endpoint) = table.lookup(info, info.path) else { return None };
+        let (Route::Resource(endpoint) | Route::Custom(endpoint)) = table.lookup(info, info.path) else {
+            return None;
+        };
         let snapshot = storage.snapshot(endpoint.stored()?);
         let sizes =
             snapshot.range("", None).take(limits::APF_OBJECTS_WEIGHED).map(|object| object.json.len());
