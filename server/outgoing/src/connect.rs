@@ -1,0 +1,79 @@
+//! Connections: TCP, TLS, and which protocol was agreed on.
+
+use std::{io, sync::Arc};
+
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsConnector;
+
+use crate::{
+    call::Upload,
+    client::Destination,
+    error::{CallError, Failure},
+    limits,
+};
+
+/// A way to send requests.
+pub(crate) enum Sender {
+    /// One at a time.
+    Http1(http1::SendRequest<Upload>),
+    /// Many.
+    Http2(http2::SendRequest<Upload>),
+}
+
+/// Opens a connection to a destination.
+pub(crate) async fn connect(
+    destination: &Destination,
+    tls: &Arc<ClientConfig>,
+) -> Result<Sender, CallError> {
+    let address = destination.address();
+    let dialing = timeout(limits::DIAL_TIMEOUT, TcpStream::connect((&*destination.host, destination.port)));
+    let socket = match dialing.await {
+        Ok(Ok(socket)) => socket,
+        Ok(Err(error)) => return Err(CallError::dial(&address, &error)),
+        Err(_) => return Err(CallError::dial(&address, &io::ErrorKind::TimedOut.into())),
+    };
+    // Small writes are requests that somebody waits for.
+    let _ = socket.set_nodelay(true);
+    let name = ServerName::try_from(destination.server_name.clone())
+        .map_err(|_| CallError::new(Failure::Tls, format!("tls: {:?} is no name", destination.server_name)))?;
+    let stream = match timeout(limits::TLS_TIMEOUT, TlsConnector::from(tls.clone()).connect(name, socket)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return Err(CallError::tls(&error)),
+        Err(_) => return Err(CallError::new(Failure::Timeout, "net/http: TLS handshake timeout")),
+    };
+    let speaks_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let stream = TokioIo::new(stream);
+    if speaks_http2 {
+        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(limits::H2_STREAM_WINDOW)
+            .initial_connection_window_size(limits::H2_CONNECTION_WINDOW)
+            .max_header_list_size(limits::H2_HEAD_MAX)
+            .keep_alive_interval(limits::H2_PING_AFTER)
+            .keep_alive_timeout(limits::H2_PING_TIMEOUT)
+            .handshake(stream)
+            .await
+            .map_err(|e| CallError::exchange(&e))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to another server ended");
+            }
+        });
+        return Ok(Sender::Http2(sender));
+    }
+    let (sender, connection) = http1::Builder::new()
+        .max_buf_size(limits::H1_BUFFER)
+        .handshake(stream)
+        .await
+        .map_err(|e| CallError::exchange(&e))?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.with_upgrades().await {
+            tracing::debug!(%error, "a connection to another server ended");
+        }
+    });
+    Ok(Sender::Http1(sender))
+}
