@@ -58,6 +58,13 @@ pub trait Responder {
     fn respond(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])], body: &[Bytes]);
     /// Starts a response of unknown length (chunked in HTTP/1.1), unless `headers` has a `content-length`.
     fn start(&mut self, stream: StreamId, status: u16, headers: &[(&str, &[u8])]);
+    /// Answers that the connection is another protocol's from here on (101): the headers go out as they are, then
+    /// parts as they come, and what the peer sends is [`Handler::data`] until the connection ends. Where the protocol
+    /// has no such thing (HTTP/2), or the request has a body, the stream is broken off.
+    fn upgrade(&mut self, stream: StreamId, headers: &[(&str, &[u8])]) {
+        let _ = headers;
+        self.abort(stream);
+    }
     /// Queues a part of a started response. Empty parts are skipped.
     fn send(&mut self, stream: StreamId, part: Bytes);
     /// The same for a part that many streams send. A small one is copied to where it leaves from, which counts no

@@ -61,6 +61,9 @@ impl Connection {
     fn process<H: Handler>(&mut self, input: &[u8], handler: &mut H) -> usize {
         let mut at = 0;
         while !self.exchange.over {
+            if self.exchange.is_tunnel() {
+                return at + self.tunnel(&input[at..], handler);
+            }
             if self.state == State::Response {
                 if self.exchange.in_work {
                     self.parked = at < input.len();
@@ -82,6 +85,16 @@ impl Connection {
             }
         }
         // Nothing more is read.
+        input.len()
+    }
+
+    /// Another protocol's bytes. After its end they are nobody's.
+    fn tunnel<H: Handler>(&mut self, input: &[u8], handler: &mut H) -> usize {
+        if !input.is_empty() && !self.exchange.finished() {
+            self.exchange.behind += input.len();
+            let stream = StreamId(self.exchange.stream);
+            handler.data(&mut self.exchange, stream, input);
+        }
         input.len()
     }
 
@@ -239,7 +252,8 @@ impl Default for Connection {
 impl crate::exchange::Connection for Connection {
     fn receive<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> Progress {
         self.parked = false;
-        if self.exchange.over || (self.exchange.close && self.state == State::Response) {
+        let deaf = self.exchange.close && self.state == State::Response && !self.exchange.is_tunnel();
+        if self.exchange.over || deaf {
             self.stash = Vec::new();
             return self.progress();
         }
@@ -308,6 +322,7 @@ impl crate::exchange::Connection for Connection {
 
     fn wants_bytes(&self) -> bool {
         let room = match self.state {
+            State::Response if self.exchange.is_tunnel() => self.exchange.behind < H1_BODY_WINDOW,
             State::Response => self.stash.len() < H1_PIPELINE_BYTES_MAX,
             State::Length | State::Chunks => {
                 self.exchange.answered() || self.exchange.behind < H1_BODY_WINDOW
@@ -318,7 +333,7 @@ impl crate::exchange::Connection for Connection {
     }
 
     fn has_buffered(&self) -> bool {
-        self.parked && !self.exchange.in_work && !self.exchange.over
+        self.parked && (!self.exchange.in_work || self.exchange.is_tunnel()) && !self.exchange.over
     }
 
     fn progress(&self) -> Progress {

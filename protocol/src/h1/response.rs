@@ -29,6 +29,8 @@ enum Transfer {
     Counted(u64),
     /// HEAD, 204 and 304 have no body.
     Nothing,
+    /// Another protocol's bytes, to the end of the connection.
+    Tunnel,
 }
 
 /// The part of a connection that responders reach.
@@ -57,6 +59,8 @@ pub(crate) struct Exchange {
     /// The head waits for the rest of the request body to be dropped, since only then it is known whether the
     /// connection can go on.
     held: bool,
+    /// The request was answered with 101.
+    tunnel: bool,
     outbox: Outbox,
 }
 
@@ -83,6 +87,7 @@ impl Exchange {
             head: Vec::new(),
             head_sent: 0,
             held: false,
+            tunnel: false,
             outbox: Outbox::default(),
         }
     }
@@ -111,6 +116,11 @@ impl Exchange {
     /// The response was begun: the rest of the request body is not wanted.
     pub(crate) fn answered(&self) -> bool {
         self.response != Response::Awaited
+    }
+
+    /// The connection is another protocol's.
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.in_work && self.tunnel
     }
 
     /// The response is complete, if not yet out.
@@ -248,7 +258,7 @@ impl Exchange {
         match transfer {
             Transfer::Chunked => self.head.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
             Transfer::UntilClose => self.close = true,
-            Transfer::Nothing | Transfer::Counted(_) => {}
+            Transfer::Nothing | Transfer::Counted(_) | Transfer::Tunnel => {}
         }
         // What Go would not read to its end, or was told not to send yet, ends the connection.
         let unread = self.framing.expect == Expect::Continue || self.body_left >= DISCARD_BYTES_MAX;
@@ -297,6 +307,22 @@ impl Responder for Exchange {
         }
     }
 
+    fn upgrade(&mut self, stream: StreamId, headers: &[(&str, &[u8])]) {
+        if !self.current(stream) || self.response != Response::Awaited {
+            return;
+        }
+        if !self.body_done || self.framing.version != Version::Http11 {
+            return self.abort(stream);
+        }
+        self.head.extend_from_slice(b"HTTP/1.1 101 Switching Protocols\r\n");
+        for (name, value) in headers {
+            push_field(&mut self.head, name, value);
+        }
+        self.head.extend_from_slice(b"\r\n");
+        self.response = Response::Open(Transfer::Tunnel);
+        (self.tunnel, self.close) = (true, true);
+    }
+
     fn send(&mut self, stream: StreamId, part: Bytes) {
         let Response::Open(transfer) = self.response else { return };
         if !self.current(stream) || part.is_empty() {
@@ -304,7 +330,7 @@ impl Responder for Exchange {
         }
         match transfer {
             Transfer::Nothing => {}
-            Transfer::UntilClose => self.outbox.push_body(part),
+            Transfer::UntilClose | Transfer::Tunnel => self.outbox.push_body(part),
             Transfer::Counted(left) => match left.checked_sub(part.len() as u64) {
                 Some(left) => {
                     self.response = Response::Open(Transfer::Counted(left));
@@ -339,7 +365,7 @@ impl Responder for Exchange {
         match transfer {
             Transfer::Chunked => self.outbox.push(b"0\r\n\r\n"),
             Transfer::Counted(left) if left > 0 => return self.abort(stream),
-            Transfer::Counted(_) | Transfer::UntilClose | Transfer::Nothing => {}
+            Transfer::Counted(_) | Transfer::UntilClose | Transfer::Nothing | Transfer::Tunnel => {}
         }
         self.response = Response::Finished;
     }

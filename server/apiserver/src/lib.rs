@@ -17,6 +17,7 @@ pub mod live;
 pub mod metrics;
 pub mod openapi;
 pub mod registry;
+pub mod relay;
 pub mod request;
 pub mod response;
 pub mod response_writers;

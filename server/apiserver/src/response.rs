@@ -4,6 +4,8 @@ use std::{future::Future, pin::Pin, task::Waker};
 
 use bytes::Bytes;
 
+use crate::relay::Relay;
+
 /// `application/json`
 pub const JSON: &str = "application/json";
 /// `application/yaml`
@@ -114,6 +116,8 @@ pub enum Outcome {
     Queued,
     /// The answer's body comes in parts. The response's own body is empty.
     Stream(Response, Box<dyn StreamSource>),
+    /// Another server answers.
+    Relay(Box<dyn Relay>),
 }
 
 impl Response {

@@ -152,7 +152,7 @@ impl Filter for PriorityAndFairness {
                     state.flow.set(Some(classified.flow(request.user, info)));
                 }
             }
-            Outcome::Task(_) | Outcome::Stream(..) | Outcome::Queued => {
+            Outcome::Task(_) | Outcome::Stream(..) | Outcome::Relay(_) | Outcome::Queued => {
                 state.flow.set(Some(classified.flow(request.user, info)));
                 seat.lasts(request.user, info);
                 if info.verb == Verb::Watch {

@@ -66,8 +66,8 @@ pub fn observe(
             metrics.observe_request(core, &labels, known, response.status, took, bytes);
             request.state.took.set(Some(took));
         }
-        // Nobody waits for seats behind the filters.
-        Outcome::Queued => {}
+        // Nobody waits for seats behind the filters, and what another server answers it counts itself.
+        Outcome::Queued | Outcome::Relay(_) => {}
         Outcome::Task(_) | Outcome::Stream(..) => {
             let streams = matches!(outcome, Outcome::Stream(..)) && is_long_running(request.info);
             *request.state.monitored.borrow_mut() = Some(Monitored {

@@ -30,9 +30,11 @@ use super::{
 };
 use crate::{
     authentication::Peer,
+    core::CoreContext,
     filters::{panic_recovery, timeout},
     flowcontrol::core::Ticket,
     limits,
+    relay::{Relay, RelayHead, RelayOut},
     request::{BodyProgress, Request, RequestState},
     response::{Outcome, PartSink, Response, StreamSource, StreamState},
     response_writers,
@@ -79,6 +81,8 @@ enum Phase {
     Task(Pin<Box<dyn Future<Output = Response>>>),
     /// The answer's body comes in parts. `full`: there is more, but no room. Status, and bytes so far, are for metrics.
     Stream { source: Box<dyn StreamSource>, full: bool, status: u16, bytes: u64 },
+    /// Another server answers. `begun`: its head has gone out.
+    Relay { relay: Box<dyn Relay>, full: bool, begun: bool },
 }
 
 /// A request that waits for seats, to go through the chain again then.
@@ -118,6 +122,38 @@ impl PartSink for Parts<'_> {
     fn put_copy(&mut self, part: &Bytes) {
         self.bytes += part.len() as u64;
         self.responder.send_copy(self.stream, part);
+    }
+}
+
+/// Where the answer of another server goes.
+struct Relayed<'r> {
+    core: &'r CoreContext,
+    responder: &'r mut dyn Responder,
+    stream: StreamId,
+    state: &'r RequestState,
+    begun: &'r mut bool,
+    sent: bool,
+}
+
+impl RelayOut for Relayed<'_> {
+    fn passed(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.responder.consumed(self.stream, bytes);
+        }
+    }
+    fn begin(&mut self, head: &RelayHead) {
+        *self.begun = true;
+        self.sent = true;
+        headers::relay(self.core, self.responder, self.stream, self.state, head);
+    }
+    fn put(&mut self, part: Bytes) {
+        self.sent = true;
+        self.responder.send(self.stream, part);
+    }
+    fn answer(&mut self, response: Response) {
+        *self.begun = true;
+        self.sent = true;
+        headers::send(self.core, self.responder, self.stream, self.state, &response, Extent::Whole);
     }
 }
 
@@ -196,7 +232,7 @@ impl Exchanges {
         }
         let mut sent = false;
         self.each_slot(|this, slot| {
-            if matches!(this.slots[slot].phase, Phase::Stream { full: true, .. }) {
+            if matches!(this.slots[slot].phase, Phase::Stream { full: true, .. } | Phase::Relay { full: true, .. }) {
                 sent |= this.poll(responder, slot, false);
             }
         });
@@ -231,8 +267,12 @@ impl Exchanges {
     pub fn end_watches(&mut self, responder: &mut dyn Responder) {
         self.each_slot(|this, index| {
             let slot = &mut this.slots[index];
-            let Phase::Stream { source, .. } = &slot.phase else { return };
-            if !source.is_watch() {
+            let is_watch = match &slot.phase {
+                Phase::Stream { source, .. } => source.is_watch(),
+                Phase::Relay { relay, begun, .. } => *begun && relay.is_watch(),
+                Phase::Upload(_) | Phase::Queued(_) | Phase::Task(_) => false,
+            };
+            if !is_watch {
                 return;
             }
             let told = slot.ends.is_some();
@@ -371,6 +411,18 @@ impl Exchanges {
                 let slot = self.slots.insert(Slot { stream, state, phase, due: None, ends: None });
                 self.poll(responder, slot, false);
             }
+            Outcome::Relay(relay) => {
+                let state = mem::take(&mut self.spare);
+                if relay.is_watch() {
+                    // The other server has the work of it.
+                    state.has_begun();
+                }
+                let due = if relay.is_watch() { None } else { state.deadline.get() };
+                let phase = Phase::Relay { relay, full: false, begun: false };
+                let slot = self.slots.insert(Slot { stream, state, phase, due, ends: None });
+                self.note_due(due);
+                self.poll(responder, slot, false);
+            }
         }
     }
 
@@ -454,6 +506,39 @@ impl Exchanges {
                 self.note_due(due);
                 sent
             }
+            Phase::Relay { relay, full, begun } => {
+                let room = limits::STREAM_QUEUE_BYTES.saturating_sub(responder.queued(stream));
+                if *begun && room < limits::STREAM_QUEUE_BYTES / 2 && !even_without_room {
+                    *full = true;
+                    self.some_full = true;
+                    return false;
+                }
+                let core = &self.site.core;
+                let mut out = Relayed { core, responder: &mut *responder, stream, state, begun, sent: false };
+                let polled = catch_unwind(AssertUnwindSafe(|| relay.poll(waker, room, &mut out)));
+                let sent = out.sent;
+                match polled {
+                    Ok(StreamState::Pending) => *full = false,
+                    Ok(StreamState::Full) => {
+                        *full = true;
+                        self.some_full = true;
+                    }
+                    Ok(StreamState::End) => {
+                        responder.finish(stream);
+                        self.slots.remove(index);
+                        return true;
+                    }
+                    Ok(StreamState::Abort) | Err(_) => {
+                        if polled.is_err() {
+                            tracing::error!("apiserver panic'd");
+                        }
+                        responder.abort(stream);
+                        self.slots.remove(index);
+                        return true;
+                    }
+                }
+                sent
+            }
         }
     }
 
@@ -477,6 +562,16 @@ impl Exchanges {
                     self.poll(responder, index, true);
                 }
             }
+            Phase::Relay { .. } if slot.ends.is_some_and(|ends| ends <= now) => {
+                self.poll(responder, index, true);
+                if self.slots.get(index).is_some_and(|slot| slot.stream == stream) {
+                    self.finish(responder, index);
+                }
+            }
+            Phase::Relay { begun: true, .. } => {
+                responder.abort(stream);
+                self.slots.remove(index);
+            }
             Phase::Queued(_) => {
                 if let Some(mut ticket) = slot.state.ticket.get_mut().take() {
                     ticket.timed_out();
@@ -484,7 +579,7 @@ impl Exchanges {
                 slot.state.refused.set(true);
                 self.resume(responder, index);
             }
-            Phase::Task(_) => {
+            Phase::Task(_) | Phase::Relay { .. } => {
                 // What it has submitted goes on; only the answer to it is lost.
                 let response = timeout::response();
                 headers::send(&self.site.core, responder, stream, &slot.state, &response, Extent::Whole);
@@ -526,7 +621,7 @@ impl Exchanges {
         self.spare = slot.state;
         match slot.phase {
             Phase::Upload(upload) => Some((slot.stream, *upload)),
-            Phase::Queued(_) | Phase::Task(_) | Phase::Stream { .. } => None,
+            Phase::Queued(_) | Phase::Task(_) | Phase::Stream { .. } | Phase::Relay { .. } => None,
         }
     }
 }
@@ -571,8 +666,13 @@ impl Handler for Exchanges {
 
     fn data(&mut self, responder: &mut dyn Responder, stream: StreamId, bytes: &[u8]) {
         let Some(index) = self.slot_of(stream) else { return responder.consumed(stream, bytes.len()) };
-        let Phase::Upload(upload) = &mut self.slots[index].phase else {
-            return responder.consumed(stream, bytes.len());
+        let upload = match &mut self.slots[index].phase {
+            Phase::Upload(upload) => upload,
+            // Given back to flow control when they have gone on.
+            Phase::Relay { relay, .. } => return relay.data(bytes),
+            Phase::Queued(_) | Phase::Task(_) | Phase::Stream { .. } => {
+                return responder.consumed(stream, bytes.len());
+            }
         };
         if let Some(so_far) = &mut upload.dropped {
             *so_far += bytes.len();
@@ -614,6 +714,9 @@ impl Handler for Exchanges {
 
     fn end(&mut self, responder: &mut dyn Responder, stream: StreamId) {
         let Some(index) = self.slot_of(stream) else { return };
+        if let Phase::Relay { relay, .. } = &mut self.slots[index].phase {
+            return relay.end();
+        }
         let Some((stream, upload)) = self.take_upload(index) else { return };
         // The share is held until the inline part of the handler has run, or for as long as the request waits for
         // seats; what a handler keeps of the body is its own.

@@ -6,6 +6,7 @@ use crate::{
     core::CoreContext,
     filters::{cache_control, warning},
     limits,
+    relay::RelayHead,
     request::RequestState,
     response::Response,
 };
@@ -54,6 +55,56 @@ pub enum Extent {
     Whole,
     /// The head; parts follow.
     Head,
+}
+
+/// Begins the answer of another server, behind the common headers of this one: what both say is there twice.
+pub fn relay(
+    core: &CoreContext,
+    responder: &mut dyn Responder,
+    stream: StreamId,
+    state: &RequestState,
+    head: &RelayHead,
+) {
+    let date = core.http_date();
+    let audit_id = state.audit_id.borrow();
+    let warnings = state.warnings.borrow();
+    let of_filters = state.headers.borrow();
+    let warnings = if warnings.is_empty() { Vec::new() } else { warning::headers(&warnings) };
+    let classified = state.classified.borrow();
+    let mut headers = Headers::new();
+    if !head.bare && !head.upgraded {
+        if !audit_id.as_bytes().is_empty() {
+            headers.push("audit-id", audit_id.as_bytes());
+        }
+        if state.cache_control.get() {
+            headers.push("cache-control", cache_control::VALUE);
+        }
+        for (name, value) in of_filters.iter() {
+            headers.push(name, value);
+        }
+        for warning in &warnings {
+            headers.push("warning", warning.as_bytes());
+        }
+        if let Some(classified) = &*classified {
+            headers.push(FLOW_SCHEMA_UID, classified.flow_schema_uid().as_bytes());
+            headers.push(PRIORITY_LEVEL_UID, classified.priority_level_uid().as_bytes());
+        }
+    }
+    let mut says_date = head.bare || head.upgraded;
+    for (name, value) in &head.headers {
+        says_date |= &**name == "date";
+        headers.push(name, value);
+    }
+    if !says_date {
+        headers.push("date", &date);
+    }
+    if head.upgraded {
+        return responder.upgrade(stream, headers.as_slice());
+    }
+    if head.bare || state.close.get() {
+        responder.close_after(stream);
+    }
+    responder.start(stream, head.status, headers.as_slice());
 }
 
 /// Sends a response, or its head, with the common headers around what the handler set.

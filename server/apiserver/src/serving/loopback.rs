@@ -124,6 +124,8 @@ impl Loopback {
                     // The filters, which have requests wait, are not asked.
                     Outcome::Queued => Response { status: 429, ..Response::default() },
                     Outcome::Stream(response, _) => response,
+                    // The server has other ways to those that it relays to.
+                    Outcome::Relay(_) => Response { status: 502, ..Response::default() },
                 };
                 let body = response.body.parts().concat();
                 // Whoever asked may have stopped waiting.
