@@ -157,6 +157,11 @@ impl RouteTable {
         if info.is_resource_request { self.layer.resource(info, path) } else { self.layer.path(path) }
     }
 
+    /// Whether another server answers a request.
+    pub fn relays(&self, info: &RequestInfo<'_>, path: &str) -> bool {
+        self.layer.has_proxies() && self.layer.proxy(info, path).is_some()
+    }
+
     /// Whether a request's resource is on the table: only then do its names become labels of metrics.
     pub fn knows(&self, info: &RequestInfo<'_>) -> bool {
         self.lookup(info, info.path).is_known()

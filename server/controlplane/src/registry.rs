@@ -1,6 +1,6 @@
 //! The built-in resources: what the main server serves and how each is stored.
 
-use ringbolt_apiserver::registry::{Converter, ServedResource};
+use ringbolt_apiserver::registry::{Converter, Defaulter, ServedResource, Strategy};
 use ringbolt_machinery::{
     schema::{Resource, Schema, StructId},
     table::Printer,
@@ -45,6 +45,20 @@ pub struct Registry {
     pub allocator: &'static ServiceAllocator,
     /// The index of namespaces.
     pub namespaces: ResourceId,
+}
+
+/// A resource of another server of the chain, which knows what is decided about it.
+pub struct Foreign {
+    /// Group.
+    pub group: &'static str,
+    /// Plural name.
+    pub resource: &'static str,
+    /// What is decided about its objects.
+    pub strategy: &'static dyn Strategy,
+    /// Its defaults.
+    pub defaulter: Defaulter,
+    /// Its rows.
+    pub printer: &'static Printer,
 }
 
 /// A resource that is kept in the store of another, in that one's version.
@@ -147,6 +161,25 @@ impl Registry {
             }
         };
         ResourceId(at as u16)
+    }
+
+    /// Adds what another server of the chain serves, in every version that the Schema has on by default.
+    pub fn serve(&mut self, schema: &'static Schema, foreign: &Foreign) {
+        let is = |r: &&Resource| r.on_by_default && (r.group, r.resource) == (foreign.group, foreign.resource);
+        for facts in schema.resources.iter().filter(is) {
+            let stored = self.store(&stored_name(facts.group, facts.resource));
+            self.served.push(ServedResource {
+                facts,
+                stored,
+                stored_type: facts.ty,
+                defaulter: foreign.defaulter,
+                to_stored: None,
+                from_stored: None,
+                strategy: foreign.strategy,
+                printer: foreign.printer,
+                ttl_seconds: 0,
+            });
+        }
     }
 
     /// The served resource of a group, version and plural name.

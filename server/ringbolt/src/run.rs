@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc, time::Instant};
 
+use ringbolt_aggregator::api_service;
 use ringbolt_apiserver::{
     authentication::bootstrap_token::BootstrapTokens,
     informer::Follower,
@@ -153,7 +154,8 @@ struct Opened {
 impl Opened {
     fn open(settings: &Settings) -> Result<Opened, String> {
         let schema = Schema::builtin();
-        let registry = registry::build(schema);
+        let mut registry = registry::build(schema);
+        registry.serve(schema, &api_service::served());
         let folder = layout::store(&settings.data_dir);
         let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let inspect = Arc::new(StoredInspect::new(registry.stored_names.len(), &registry.served));

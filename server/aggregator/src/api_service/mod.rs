@@ -1,5 +1,7 @@
 //! The kind APIService: what is decided about its objects, and how the aggregator reads them.
 
+use ringbolt_controlplane::registry::Foreign;
+
 mod condition;
 mod defaults;
 mod printer;
@@ -25,3 +27,8 @@ pub const RESOURCE: &str = "apiservices";
 pub const PATH: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 /// The APIService of the core group, which has no name.
 pub const LEGACY: &str = "v1.";
+
+/// What the registry of resources is told of the kind.
+pub fn served() -> Foreign {
+    Foreign { group: GROUP, resource: RESOURCE, strategy: &STRATEGY, defaulter: fill, printer: &PRINTER }
+}

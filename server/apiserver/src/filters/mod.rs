@@ -32,6 +32,11 @@ use crate::{request::Request, response::Outcome};
 pub trait Handler {
     /// Answers a request, or promises to.
     fn serve(&self, request: &Request<'_>) -> Outcome;
+    /// Whether another server answers a request, whose body then goes there as it comes.
+    fn relays(&self, request: &Request<'_>) -> bool {
+        let _ = request;
+        false
+    }
 }
 
 /// One filter.
@@ -53,12 +58,20 @@ impl<F: Filter, N: Handler> Handler for Layer<F, N> {
     fn serve(&self, request: &Request<'_>) -> Outcome {
         self.filter.filter(request, &self.next)
     }
+    #[inline]
+    fn relays(&self, request: &Request<'_>) -> bool {
+        self.next.relays(request)
+    }
 }
 
 impl<H: Handler + ?Sized> Handler for std::rc::Rc<H> {
     #[inline]
     fn serve(&self, request: &Request<'_>) -> Outcome {
         (**self).serve(request)
+    }
+    #[inline]
+    fn relays(&self, request: &Request<'_>) -> bool {
+        (**self).relays(request)
     }
 }
 

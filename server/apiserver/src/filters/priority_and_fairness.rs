@@ -115,6 +115,8 @@ impl Filter for PriorityAndFairness {
         });
         match state.body.get() {
             BodyProgress::Complete => {}
+            // Nobody here waits for it.
+            BodyProgress::Awaited if next.relays(request) => {}
             BodyProgress::TooLarge => return next.serve(request),
             BodyProgress::Awaited | BodyProgress::Wanted => {
                 if engine.would_reject(&classified, request.user, info) {

@@ -8,6 +8,7 @@ use crate::{
     request::{BodyProgress, Request},
     response::{Outcome, Response},
     response_writers,
+    routes::page_not_found,
 };
 
 /// Stands in front of the director: who may not ask is refused before the body is read, and who sends too much
@@ -20,6 +21,9 @@ impl Filter for RequestBody {
         let state = request.state;
         match state.body.get() {
             BodyProgress::Complete => next.serve(request),
+            BodyProgress::Awaited if next.relays(request) => next.serve(request),
+            // Its body was to go to another server, which has gone while it waited for seats.
+            BodyProgress::Awaited if state.resumed.get() => Outcome::Ready(page_not_found().closing()),
             BodyProgress::Awaited | BodyProgress::Wanted => {
                 state.body.set(BodyProgress::Wanted);
                 state.admitted.set(true);

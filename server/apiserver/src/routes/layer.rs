@@ -16,6 +16,8 @@ use crate::{
 pub(crate) struct Layer {
     groups: HashMap<Text, HashMap<Text, Arc<GroupVersion>>>,
     documents: Arc<Documents>,
+    /// Some of them are other servers'.
+    has_proxies: bool,
     /// Answers for `/apis/GROUP`.
     group: Option<Handler>,
 }
@@ -32,7 +34,8 @@ impl Layer {
             let name = parts(request.info.path).map_or("", |(group, _)| group);
             shown.serve_group(request, name)
         });
-        Layer { groups, documents, group: Some(group) }
+        let has_proxies = published.versions.iter().any(|v| matches!(v.routes, Routes::Proxy(_)));
+        Layer { groups, documents, has_proxies, group: Some(group) }
     }
 
     /// Listed paths besides those that are built in.
@@ -44,6 +47,11 @@ impl Layer {
     pub(super) fn proxied(&self) -> impl Iterator<Item = &GroupVersion> {
         let all = self.groups.values().flat_map(HashMap::values);
         all.map(|version| &**version).filter(|version| matches!(version.routes, Routes::Proxy(_)))
+    }
+
+    /// Whether there are any.
+    pub(super) fn has_proxies(&self) -> bool {
+        self.has_proxies
     }
 
     fn version(&self, group: &str, version: &str) -> Option<&GroupVersion> {

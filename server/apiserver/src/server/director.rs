@@ -36,4 +36,9 @@ impl Handler for Director {
         monitor::observe(&self.metrics, request, &outcome, || table.knows(request.info));
         outcome
     }
+
+    #[inline]
+    fn relays(&self, request: &Request<'_>) -> bool {
+        self.table.load().relays(request.info, request.info.path)
+    }
 }

@@ -92,6 +92,10 @@ struct Queued {
     body: Bytes,
     /// Of the memory of bodies.
     _share: Option<Share>,
+    /// What has come of a body that goes to another server; flow control bounds it, which gets none of it back.
+    early: Vec<Bytes>,
+    /// That body is at its end.
+    ended: bool,
 }
 
 /// A body on its way in.
@@ -363,7 +367,8 @@ impl Exchanges {
         copy.assign(head);
         let body = mem::take(state.parked_body.get_mut());
         let due = state.ticket.get_mut().as_ref().map(Ticket::until);
-        let queued = Box::new(Queued { head: copy, received, body, _share: share });
+        let queued =
+            Box::new(Queued { head: copy, received, body, _share: share, early: Vec::new(), ended: false });
         let slot = self.slots.insert(Slot { stream, state, phase: Phase::Queued(queued), due, ends: None });
         self.note_due(due);
         self.poll(responder, slot, false);
@@ -376,8 +381,22 @@ impl Exchanges {
         };
         state.resumed.set(true);
         self.spare = state;
-        let Queued { head, received, body, _share: share } = *queued;
+        let Queued { head, received, body, _share: share, early, ended } = *queued;
         self.run(responder, stream, head.head(), body, received, share);
+        if early.is_empty() && !ended {
+            return;
+        }
+        match self.slot_of(stream).map(|index| &mut self.slots[index].phase) {
+            Some(Phase::Relay { relay, .. }) => {
+                early.iter().for_each(|part| relay.data(part));
+                if ended {
+                    relay.end();
+                }
+            }
+            // It waits again.
+            Some(Phase::Queued(queued)) => (queued.early, queued.ended) = (early, ended),
+            _ => responder.consumed(stream, early.iter().map(Bytes::len).sum()),
+        }
     }
 
     /// Sees to an outcome that came of the spare state.
@@ -641,6 +660,10 @@ impl Handler for Exchanges {
         self.spare.body.set(BodyProgress::Awaited);
         let outcome = self.serve(&head, Bytes::new(), received);
         if self.spare.body.get() != BodyProgress::Wanted {
+            // One whose body goes to another server waits for seats before it has come.
+            if matches!(outcome, Outcome::Queued) {
+                return self.queue(responder, stream, &head, received, None);
+            }
             return self.conclude(responder, stream, outcome);
         }
         let mut copy = HeadBuf::default();
@@ -670,7 +693,8 @@ impl Handler for Exchanges {
             Phase::Upload(upload) => upload,
             // Given back to flow control when they have gone on.
             Phase::Relay { relay, .. } => return relay.data(bytes),
-            Phase::Queued(_) | Phase::Task(_) | Phase::Stream { .. } => {
+            Phase::Queued(queued) => return queued.early.push(Bytes::copy_from_slice(bytes)),
+            Phase::Task(_) | Phase::Stream { .. } => {
                 return responder.consumed(stream, bytes.len());
             }
         };
@@ -714,8 +738,13 @@ impl Handler for Exchanges {
 
     fn end(&mut self, responder: &mut dyn Responder, stream: StreamId) {
         let Some(index) = self.slot_of(stream) else { return };
-        if let Phase::Relay { relay, .. } = &mut self.slots[index].phase {
-            return relay.end();
+        match &mut self.slots[index].phase {
+            Phase::Relay { relay, .. } => return relay.end(),
+            Phase::Queued(queued) => {
+                queued.ended = true;
+                return;
+            }
+            Phase::Upload(_) | Phase::Task(_) | Phase::Stream { .. } => {}
         }
         let Some((stream, upload)) = self.take_upload(index) else { return };
         // The share is held until the inline part of the handler has run, or for as long as the request waits for
