@@ -226,3 +226,9 @@ pub const FILE_CHECK_UNTOLD: Duration = Duration::from_secs(2);
 pub const FILE_SETTLE: Duration = Duration::from_millis(50);
 /// For how long that is waited for in a folder that is never quiet.
 pub const FILE_SETTLE_MAX: Duration = Duration::from_secs(1);
+
+/// Custom resources, each in each version and shape counted, that a server keeps facts of: they stay for as long as it
+/// runs, some 300 bytes each besides their names. As many as the store has numbers for resources.
+pub const CUSTOM_FACTS_MAX: usize = 32 * 1024;
+/// Bytes of all their names: five names of 50 bytes each.
+pub const CUSTOM_FACTS_BYTES: usize = 8 << 20;

@@ -1,15 +1,26 @@
 //! What the Generic API Server asks of a resource: its strategy, and how it is stored.
 
+mod custom_facts;
+mod custom_kind;
+mod shared;
+
+use std::sync::Arc;
+
 use bumpalo::Bump;
 use ringbolt_machinery::{
     field::FieldError,
     schema::{Resource, StructId},
     status::Status,
-    table::Printer,
+    table::{DEFAULT_PRINTER, Printer},
     value::Value,
 };
 use ringbolt_storage::object::ResourceId;
 
+pub use self::{
+    custom_facts::{CustomFacts, TooManyKinds},
+    custom_kind::{CustomKind, FieldPath, ScalePaths, SelectableField},
+    shared::Shared,
+};
 use crate::{authentication::UserInfo, selectable::Selectable};
 
 /// Which part of an object a write is about.
@@ -142,7 +153,7 @@ pub trait Strategy: Send + Sync {
         None
     }
     /// The warning on every use of a version that is on its way out.
-    fn deprecation_warning(&self) -> Option<&'static str> {
+    fn deprecation_warning(&self) -> Option<&str> {
         None
     }
     /// An annotation that stands for a field: Kubernetes takes it out of the metadata while it works on an object, so
@@ -193,9 +204,35 @@ pub struct ServedResource {
     /// From the storage version to this one.
     pub from_stored: Option<Converter>,
     /// Its strategy.
-    pub strategy: &'static dyn Strategy,
+    pub strategy: Shared<dyn Strategy>,
     /// How its objects are shown as rows of a Table; they come in the storage version.
     pub printer: &'static Printer,
     /// Seconds to live from each write, 0 for ever (events).
     pub ttl_seconds: u64,
+    /// What a custom kind is, which the Schema does not know: only its metadata is of a type, so that is what `facts`
+    /// and `stored_type` name, and nothing of the Schema's defaults, converters and printers is its.
+    pub custom: Option<Arc<dyn CustomKind>>,
+}
+
+impl ServedResource {
+    /// A custom kind in one version, stored as `stored`.
+    pub fn custom(
+        facts: &'static Resource,
+        stored: ResourceId,
+        kind: Arc<dyn CustomKind>,
+        strategy: Arc<dyn Strategy>,
+    ) -> Self {
+        ServedResource {
+            facts,
+            stored,
+            stored_type: facts.ty,
+            defaulter: |_, _| {},
+            to_stored: None,
+            from_stored: None,
+            strategy: Shared::Counted(strategy),
+            printer: &DEFAULT_PRINTER,
+            ttl_seconds: 0,
+            custom: Some(kind),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The built-in resources: what the main server serves and how each is stored.
 
-use ringbolt_apiserver::registry::{Converter, Defaulter, ServedResource, Strategy};
+use ringbolt_apiserver::registry::{Converter, Defaulter, ServedResource, Shared, Strategy};
 use ringbolt_machinery::{
     schema::{Resource, Schema, StructId},
     table::Printer,
@@ -131,9 +131,10 @@ pub fn build(schema: &'static Schema) -> Registry {
                     defaulter: defaults::of(facts.group, facts.version, facts.resource),
                     to_stored: alias.map(|a| a.to_stored),
                     from_stored: alias.map(|a| a.from_stored),
-                    strategy,
+                    strategy: Shared::Static(strategy),
                     printer: printers::of(facts.resource),
                     ttl_seconds: rules.ttl_seconds,
+                    custom: None,
                 });
             }
         }
@@ -175,9 +176,10 @@ impl Registry {
                 defaulter: foreign.defaulter,
                 to_stored: None,
                 from_stored: None,
-                strategy: foreign.strategy,
+                strategy: Shared::Static(foreign.strategy),
                 printer: foreign.printer,
                 ttl_seconds: 0,
+                custom: None,
             });
         }
     }

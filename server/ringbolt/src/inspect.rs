@@ -1,7 +1,7 @@
 //! What the store keeps of an object besides its bytes, read when the journal is read back.
 
 use ringbolt_apiserver::{
-    registry::ServedResource,
+    registry::{ServedResource, Shared, Strategy},
     selectable::{NO_FIELDS, Path, Selectable},
 };
 use ringbolt_machinery::scan;
@@ -20,15 +20,21 @@ pub struct StoredInspect {
 }
 
 struct OfResource {
-    selectable: &'static Selectable,
+    /// None where nothing can be selected on.
+    strategy: Option<Shared<dyn Strategy>>,
     /// The paths of all resources, and then those of its fields: all are found in one walk.
     paths: Vec<Path>,
 }
 
 impl OfResource {
-    fn new(selectable: &'static Selectable) -> OfResource {
-        let common = [DELETION_TIMESTAMP, LABELS];
-        OfResource { selectable, paths: common.iter().chain(selectable.paths()).copied().collect() }
+    fn new(strategy: Option<Shared<dyn Strategy>>) -> OfResource {
+        let mut of = OfResource { strategy, paths: vec![DELETION_TIMESTAMP, LABELS] };
+        of.paths.extend(of.selectable().paths().to_vec());
+        of
+    }
+
+    fn selectable(&self) -> &Selectable {
+        self.strategy.as_ref().map_or(&NO_FIELDS, |strategy| strategy.selectable())
     }
 }
 
@@ -37,9 +43,9 @@ impl StoredInspect {
     pub fn new(count: usize, served: &[ServedResource]) -> StoredInspect {
         let of = |number| {
             let served = served.iter().find(|served| usize::from(served.stored.0) == number);
-            OfResource::new(served.map_or(&NO_FIELDS, |served| served.strategy.selectable()))
+            OfResource::new(served.map(|served| served.strategy.clone()))
         };
-        StoredInspect { resources: (0..count).map(of).collect(), others: OfResource::new(&NO_FIELDS) }
+        StoredInspect { resources: (0..count).map(of).collect(), others: OfResource::new(None) }
     }
 }
 
@@ -55,9 +61,10 @@ impl Inspect for StoredInspect {
         let scalar = |path: usize| scan::scalar_at(stored, found[path]?);
         Attributes {
             labels: found[1].map(|at| scan::labels_at(stored, at)).unwrap_or_default().into(),
-            fields: of.selectable.read(|path| scalar(path + 2)),
-            indexed: of.selectable.is_indexed(),
+            fields: of.selectable().read(|path| scalar(path + 2)),
+            indexed: of.selectable().is_indexed(),
             terminating: scalar(0).is_some(),
+            stamp: 0,
         }
     }
 }
@@ -101,8 +108,9 @@ mod tests {
     #[test]
     fn there_is_room_for_all_paths() {
         for served in registry::build(Schema::builtin()).served {
-            let paths = OfResource::new(served.strategy.selectable()).paths.len();
-            assert!(paths <= PATHS_MAX, "{}: {paths}", served.facts.resource);
+            let (resource, paths) =
+                (served.facts.resource, OfResource::new(Some(served.strategy)).paths.len());
+            assert!(paths <= PATHS_MAX, "{resource}: {paths}");
         }
     }
 }

@@ -40,6 +40,9 @@ pub struct Attributes {
     pub indexed: bool,
     /// `metadata.deletionTimestamp` is set (for a namespace: nothing may be created in it).
     pub terminating: bool,
+    /// A number by which the server knows, while it runs, in which form it has written the object; 0 for what was read
+    /// back.
+    pub stamp: u32,
 }
 
 impl Attributes {

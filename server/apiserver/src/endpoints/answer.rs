@@ -54,6 +54,7 @@ impl Answer {
         let query = request.head.query();
         let agent = request.head.header("user-agent").unwrap_or_default();
         let endpoint = match not_stored::has_tables(store) {
+            _ if store.is_custom() => Endpoint::CustomResource,
             true => Endpoint::Resource { collection },
             false => Endpoint::ResourceWithoutTables,
         };
@@ -137,7 +138,7 @@ impl Answer {
                 }
                 Err(status) => return self.status(&status),
             },
-            Format::Json if !self.media.pretty => match render.json(json) {
+            Format::Json if !self.media.pretty => match render.json(json, object) {
                 Ok((text, tail)) => {
                     response.body = Body::one(render.head());
                     response.body.push(text);
@@ -146,7 +147,7 @@ impl Answer {
                 }
                 Err(status) => return self.status(&status),
             },
-            Format::Json | Format::Yaml => match render.json(json) {
+            Format::Json | Format::Yaml => match render.json(json, object) {
                 Ok((text, tail)) => {
                     let flat = [render.head().as_ref(), &text, &tail].concat();
                     response.body = Body::one(self.text(&flat));

@@ -46,9 +46,9 @@ impl ApplyPatch {
             }
             (object, _) => {
                 let object = object.unwrap_or(live);
-                let ty = store.served.facts.ty;
-                let decoded = json::retype(arena, store.schema, ty, &object, Mode::Lenient)
-                    .map_err(|e| self.does_not_convert(store, &config, &e.to_string()))?;
+                let decoded = store
+                    .retype(arena, &object, Mode::Lenient)
+                    .map_err(|why| self.does_not_convert(store, &config, &why))?;
                 let mut object = decoded.value;
                 body::finish(store, arena, &mut object);
                 object

@@ -70,6 +70,7 @@ impl Body {
             version: store.version(),
             kind: store.kind(),
             ty: Some(store.served.facts.ty),
+            custom: store.is_custom().then_some(store),
         };
         let (meta, decoded) = target.decode(arena, self.format, &self.bytes, self.validation.mode())?;
         self.warnings.borrow_mut().clear();
@@ -78,6 +79,9 @@ impl Body {
                 return Err(target.cannot_handle(&meta, &strict::message(&decoded.strict_errors)));
             }
             self.warnings.borrow_mut().extend(decoded.strict_errors.iter().flat_map(StrictError::warnings));
+        }
+        if store.is_custom() {
+            target.check_version(&meta)?;
         }
         let mut object = decoded.value;
         finish(store, arena, &mut object);
@@ -95,16 +99,18 @@ pub(crate) fn finish<'a>(store: &ResourceStore, arena: &'a Bump, object: &mut Va
 
 /// The kind that a body must be of.
 #[derive(Clone, Copy)]
-struct Target {
+struct Target<'s> {
     schema: &'static Schema,
     group: &'static str,
     version: &'static str,
     kind: &'static str,
     /// Its struct, where it is at hand.
     ty: Option<StructId>,
+    /// The store of a custom kind.
+    custom: Option<&'s ResourceStore>,
 }
 
-impl Target {
+impl Target<'_> {
     fn decode<'a>(
         &self,
         arena: &'a Bump,
@@ -125,8 +131,49 @@ impl Target {
                     found.map(|text| StrictError { kind: StrictKind::Other(text), path: String::new() });
                 self.decode_json(arena, json, bytes, mode, found)
             }
+            Format::Protobuf if self.custom.is_some() => {
+                let accepted = "application/json, application/yaml";
+                let message = format!(
+                    "the body of the request was in an unknown format - accepted media types include: {accepted}"
+                );
+                Err(unsupported(UnsupportedMediaType { message, details: false }))
+            }
             Format::Protobuf => self.decode_protobuf(arena, bytes),
         }
+    }
+
+    /// Decodes an object of a custom kind. Of which kind it is, is looked at when it is validated.
+    fn decode_custom<'a>(
+        &self,
+        store: &ResourceStore,
+        arena: &'a Bump,
+        (json, original): (&'a [u8], &[u8]),
+        mode: Mode,
+        found: Option<StrictError>,
+    ) -> Result<(TypeMeta, Decoded<'a>), Status> {
+        let meta = json::interpret(json).map_err(|e| self.unrecognized(&e.to_string(), original))?;
+        if meta.kind.is_empty() {
+            let why = missing_kind(&String::from_utf8_lossy(original));
+            return Err(self.unrecognized(&why, original));
+        }
+        let refused = |why: &str| self.cannot_handle(&meta, why);
+        let decoded = json::decode_untyped_strict(arena, json, mode).map_err(|e| refused(&e.to_string()))?;
+        let taken = store.take_in(arena, decoded.value, mode).map_err(|why| refused(&why))?;
+        let strict_errors =
+            found.into_iter().chain(decoded.strict_errors).chain(taken.strict_errors).collect();
+        Ok((meta, Decoded { value: taken.value, strict_errors }))
+    }
+
+    /// Whether an object says the version of its URL.
+    fn check_version(&self, meta: &TypeMeta) -> Result<(), Status> {
+        if meta.api_version == self.api_version() {
+            return Ok(());
+        }
+        Err(Status::bad_request(format!(
+            "the API version in the data ({}) does not match the expected API version ({})",
+            meta.api_version,
+            self.api_version()
+        )))
     }
 
     fn decode_json<'a>(
@@ -137,6 +184,9 @@ impl Target {
         mode: Mode,
         found: Option<StrictError>,
     ) -> Result<(TypeMeta, Decoded<'a>), Status> {
+        if let Some(store) = self.custom {
+            return self.decode_custom(store, arena, (json, original), mode, found);
+        }
         if let Some(mut good) = self.decode_expected(arena, json, mode) {
             good.1.strict_errors.extend(found);
             return Ok(good);
@@ -219,11 +269,7 @@ impl Target {
             return Ok(kind.ty);
         }
         if meta.kind == self.kind && group == self.group {
-            return Err(Status::bad_request(format!(
-                "the API version in the data ({}) does not match the expected API version ({})",
-                meta.api_version,
-                self.api_version()
-            )));
+            self.check_version(meta)?;
         }
         let why = unknown_conversion((version, &meta.kind), (self.group, self.kind));
         Err(self.cannot_handle(meta, &why))
@@ -254,6 +300,11 @@ pub(crate) fn unknown_conversion(from: (&str, &str), to: (&str, &str)) -> String
     format!("converting ({}.{}) to ({package}.{}): unknown conversion", from.0, from.1, to.1)
 }
 
+/// What is said of an object that does not say its kind.
+pub(crate) fn missing_kind(text: &str) -> String {
+    format!("Object 'Kind' is missing in '{text}'")
+}
+
 /// The start of a body for an error message: as it is where it may be JSON, else in hexadecimal.
 fn summary(body: &[u8]) -> String {
     const MOST: usize = 30;
@@ -278,7 +329,7 @@ pub(crate) fn decode_delete_options<'a>(
 ) -> Result<Value<'a>, Status> {
     let format = body_format(request.head.header("content-type")).map_err(unsupported)?;
     // The kind is registered in every group-version; clients name the one they talk to, or `v1`.
-    let target = Target { schema, group: "", version: "v1", kind: "DeleteOptions", ty: None };
+    let target = Target { schema, group: "", version: "v1", kind: "DeleteOptions", ty: None, custom: None };
     let Some(kind) = delete_options_kind(schema) else {
         return Err(Status::internal_error("no kind \"DeleteOptions\" is known"));
     };

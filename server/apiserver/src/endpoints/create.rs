@@ -181,7 +181,7 @@ pub(crate) fn prepare<'a>(
     check_namespace(store, core, namespace, metadata::text(object, "name"))?;
     let version = metadata::text(object, "resourceVersion").to_owned();
     metadata::before_create(core, arena, store, object);
-    let strategy = store.served.strategy;
+    let strategy = &*store.served.strategy;
     let warned = RefCell::default();
     let name = metadata::text(object, "name").to_owned();
     let prefix = metadata::text(object, "generateName").to_owned();
@@ -211,6 +211,9 @@ pub(crate) fn prepare<'a>(
     let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &name, errors);
     let handed_out = strategy.complete(arena, object, None, dry_run).map_err(|errors| invalid(&errors))?;
     let object = &*object;
+    if let Some(status) = store.type_error(object, &name) {
+        return Err(status);
+    }
     let errors = field::found(|| {
         let mut errors = validation::validate_object_meta(
             object,

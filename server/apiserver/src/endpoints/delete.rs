@@ -4,7 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use bytes::Bytes;
-use ringbolt_machinery::{json, scan, status::Status, value::Value};
+use ringbolt_machinery::{scan, status::Status, value::Value};
 use ringbolt_storage::{
     api::{Precondition, Write, WriteError},
     object::Object,
@@ -179,9 +179,8 @@ impl Delete {
 
     fn step(&self, arena: &Bump, stored: &Object, name: &str) -> Result<Step, Status> {
         let store = &*self.store;
-        let strategy = store.served.strategy;
-        let mut object = json::decode_stored(arena, store.schema, store.served.stored_type, &stored.json)
-            .map_err(|e| Status::internal_error(e.to_string()))?;
+        let strategy = &*store.served.strategy;
+        let mut object = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp)?;
         let uid = metadata::text(&object, "uid").to_owned();
         self.check_preconditions(name, &uid, stored.revision)?;
         let attributes = Attributes {

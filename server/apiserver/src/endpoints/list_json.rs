@@ -37,7 +37,8 @@ impl JsonList {
         let render = Render { core: &answer.core, store, form: answer.form };
         let mut head = Vec::from(render.list_head());
         head.extend_from_slice(format!("{}\"", page.revision).as_bytes());
-        if !page.continue_token.is_empty() {
+        // Lists of objects without a schema have an empty token as well.
+        if !page.continue_token.is_empty() || store.is_custom() && answer.form == Form::Object {
             head.extend_from_slice(format!(",\"continue\":\"{}\"", page.continue_token).as_bytes());
         }
         if let Some(remaining) = page.remaining {
@@ -97,10 +98,10 @@ impl ListParts for JsonList {
                 (Bytes::from(row), Bytes::new())
             }
             _ => {
-                if !render.is_cut_from_stored() {
+                if !render.is_cut_from_stored(&object) {
                     encoded = object.json.len();
                 }
-                render.json(&object.json)?
+                render.json(&object.json, Some(&object))?
             }
         };
         part(if self.sent > 0 { self.between.clone() } else { self.first.clone() });

@@ -9,7 +9,7 @@ use ringbolt_machinery::{
 };
 use ringbolt_storage::object::Object;
 
-use super::{identity::now_rfc3339, metadata, reset_fields, resource::ResourceStore};
+use super::{identity::now_rfc3339, metadata, resource::ResourceStore};
 use crate::{limits::FIELD_MANAGER_MAX, request::Request};
 
 /// Who writes, and through what.
@@ -53,7 +53,7 @@ impl Tracker {
             named => named.to_owned(),
         };
         let subresource = request.info.subresource.to_owned();
-        let reset = reset_fields::of(store.group(), store.resource(), &subresource);
+        let reset = store.reset_fields(&subresource);
         Tracker { manager, subresource, reset }
     }
 

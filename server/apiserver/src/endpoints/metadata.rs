@@ -121,7 +121,7 @@ pub(crate) fn after_strategy<'a>(
     old: &Value<'a>,
     main: bool,
 ) {
-    let strategy = store.served.strategy;
+    let strategy = &*store.served.strategy;
     if main && strategy.counts_generation() && strategy.generation_changed(object, old) {
         let generation = old.path(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
         of(arena, object).insert("generation", Value::Int(generation + 1));
@@ -154,7 +154,7 @@ fn restore<'a>(meta: &mut Map<'a>, field: &'static str, value: Option<Value<'a>>
 }
 
 /// What the store wants to know of an object about to be written.
-pub(crate) fn attributes(object: &Value<'_>, selectable: &Selectable) -> Attributes {
+pub(crate) fn attributes(object: &Value<'_>, selectable: &Selectable, stamp: u32) -> Attributes {
     let labels = object.path(&["metadata", "labels"]).and_then(Value::as_map);
     let len =
         labels.into_iter().flat_map(Map::iter).map(|(k, v)| k.len() + v.as_str().map_or(0, str::len) + 2);
@@ -170,6 +170,7 @@ pub(crate) fn attributes(object: &Value<'_>, selectable: &Selectable) -> Attribu
         fields: selectable.of_tree(object),
         indexed: selectable.is_indexed(),
         terminating: is_terminating(object),
+        stamp,
     }
 }
 

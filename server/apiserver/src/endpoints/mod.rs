@@ -8,6 +8,7 @@ mod component_status;
 mod connect;
 mod continue_token;
 mod create;
+mod custom;
 mod delete;
 mod delete_collection;
 mod delete_options;
@@ -31,12 +32,14 @@ mod pod_condition;
 pub(crate) mod render;
 pub(crate) mod reset_fields;
 pub(crate) mod resource;
+mod retirement;
 mod scale;
 mod scale_managed_fields;
 mod select;
 mod service_proxy;
 mod table;
 mod token_request;
+mod types;
 mod update;
 mod watch;
 mod write;
@@ -51,6 +54,7 @@ use ringbolt_machinery::{
 use ringbolt_protocol::request_info::Verb;
 use ringbolt_storage::object::ResourceId;
 
+pub use self::custom::{CustomEndpoints, custom};
 use self::{
     binding::Bindings,
     component_status::ComponentStatuses,
@@ -226,7 +230,7 @@ impl ResourceEndpoint for Endpoint {
         let (store, part) = (&self.store, self.part);
         let verb = request.info.verb;
         // A patch of an unknown type is refused before it comes to the resource.
-        let patch = |_: &_| verb != Verb::Patch || patch::is_known_type(request);
+        let patch = |_: &_| verb != Verb::Patch || patch::is_known_type(store, request);
         if let Some(warning) = store.served.strategy.deprecation_warning().filter(patch) {
             request.warnings.borrow_mut().push(warning.to_owned());
         }
@@ -239,6 +243,10 @@ impl ResourceEndpoint for Endpoint {
             Verb::Patch => patch::patch(store, request, part),
             Verb::Delete => delete::delete(store, request),
             Verb::DeleteCollection => delete_collection::delete_collection(store, request),
+            _ if store.is_custom() => answer::failed(
+                request,
+                &Status::method_not_supported(store.group(), store.resource(), verb.as_str()),
+            ),
             _ => answer::failed(request, &Status::method_not_allowed()),
         }
     }

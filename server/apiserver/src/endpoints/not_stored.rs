@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     admission::{AdmitAll, Attributes, Operation},
-    registry::{Grace, Part, ServedResource, Strategy},
+    registry::{Grace, Part, ServedResource, Shared, Strategy},
     request::Request,
     response::{JSON, PROTOBUF, Response, YAML},
     selectable::{NO_FIELDS, Selectable},
@@ -83,18 +83,22 @@ pub(crate) fn store(
     printer: &'static Printer,
     namespaces: ResourceId,
 ) -> Arc<ResourceStore> {
-    let served = ServedResource {
+    ResourceStore::new(schema, served(facts, printer), namespaces, Arc::new(AdmitAll))
+}
+
+fn served(facts: &'static Resource, printer: &'static Printer) -> ServedResource {
+    ServedResource {
         facts,
         stored: NOT_STORED,
         stored_type: facts.ty,
         defaulter: |_, _| {},
         to_stored: None,
         from_stored: None,
-        strategy: &NotStored,
+        strategy: Shared::Static(&NotStored),
         printer,
         ttl_seconds: 0,
-    };
-    ResourceStore::new(schema, served, namespaces, Arc::new(AdmitAll))
+        custom: None,
+    }
 }
 
 /// A kind that only a subresource takes, so that no resource has it, with its Table where it has one. `None` where the Schema does not know it.
@@ -104,8 +108,28 @@ pub(crate) fn kind_of_subresource(
     table: Option<(Vec<Column>, &'static Printer)>,
     namespaces: ResourceId,
 ) -> Option<Arc<ResourceStore>> {
-    let kind = schema.kind(group, version, kind)?;
     let (columns, printer) = table.unwrap_or((Vec::new(), &DEFAULT_PRINTER));
+    let facts = facts_of_subresource(schema, (group, version, kind), columns)?;
+    Some(store(schema, facts, printer, namespaces))
+}
+
+/// The same of a subresource that all custom resources share.
+pub(crate) fn kind_below_custom(
+    schema: &'static Schema,
+    kind: (&str, &str, &str),
+    (columns, printer): (Vec<Column>, &'static Printer),
+    namespaces: ResourceId,
+) -> Option<Arc<ResourceStore>> {
+    let served = served(facts_of_subresource(schema, kind, columns)?, printer);
+    Some(ResourceStore::below_custom(schema, served, namespaces, Arc::new(AdmitAll)))
+}
+
+fn facts_of_subresource(
+    schema: &'static Schema,
+    (group, version, kind): (&str, &str, &str),
+    columns: Vec<Column>,
+) -> Option<&'static Resource> {
+    let kind = schema.kind(group, version, kind)?;
     let facts = Resource {
         group: kind.group,
         version: kind.version,
@@ -124,7 +148,7 @@ pub(crate) fn kind_of_subresource(
         on_by_default: true,
     };
     // Made a few times when the routes are installed; they live as long as the server, as all facts do.
-    Some(store(schema, Box::leak(Box::new(facts)), printer, namespaces))
+    Some(Box::leak(Box::new(facts)))
 }
 
 /// The body of a create of something that is not stored, with what goes with it.

@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::FieldError,
-    json::{self, DecodeError, Mode, StrictError},
+    json::{self, DecodeError, Decoded, Mode, StrictError},
     patch::{self, PatchError},
     status::Status,
     strict,
@@ -41,8 +41,8 @@ struct Patch {
 }
 
 /// Whether a PATCH is of a type that is served.
-pub(crate) fn is_known_type(request: &Request<'_>) -> bool {
-    patch_type(request.head.header("content-type"), false).is_ok()
+pub(crate) fn is_known_type(store: &ResourceStore, request: &Request<'_>) -> bool {
+    patch_type(request.head.header("content-type"), store.is_below_custom).is_ok()
 }
 
 /// Handles a PATCH.
@@ -59,7 +59,8 @@ pub(crate) fn plan(
     request: &Request<'_>,
     part: Part,
 ) -> Result<Update<impl Change + use<>>, Status> {
-    let kind = patch_type(request.head.header("content-type"), false).map_err(body::unsupported)?;
+    let custom = store.is_below_custom;
+    let kind = patch_type(request.head.header("content-type"), custom).map_err(body::unsupported)?;
     let apply = kind == PatchType::Apply;
     let answer = Answer::negotiate(store, request)?;
     let options = PatchOptions::parse(request.head.query());
@@ -123,6 +124,7 @@ impl Change for Patch {
         } else {
             (patch, found) = self.apply_plain(arena, bytes, &mut target)?;
             decoded = match kind_error(store, &target) {
+                _ if store.is_custom() => custom_outcome(store, arena, &target, mode)?,
                 Some(why) => Err(why),
                 None if lacks_version(&target) => {
                     let unknown = unknown_internally(&target);
@@ -146,7 +148,7 @@ impl Change for Patch {
                     let text = arena.alloc_slice_copy(text.as_bytes());
                     json::decode_typed(arena, schema, ty, text, mode).map_err(|e| e.to_string())
                 }
-                None => json::retype(arena, schema, ty, &target, mode).map_err(|e| e.to_string()),
+                None => store.retype(arena, &target, mode),
             };
         }
         let shown = || match self.kind {
@@ -209,7 +211,7 @@ impl Patch {
             map.insert("apiVersion", Value::String(arena.alloc_str(&store.group_version)));
         }
         let mut text = Vec::with_capacity(stored.json.len() + 64);
-        json::encode(store.schema, store.served.facts.ty, &object, &mut text);
+        store.encode_shown(&object, &mut text);
         Ok(arena.alloc_slice_copy(&text))
     }
 
@@ -287,6 +289,26 @@ fn kind_error(store: &ResourceStore, target: &Value<'_>) -> Option<String> {
         ));
     }
     Some(body::unknown_conversion((version, kind), (store.group(), store.kind())))
+}
+
+/// What a patch made of a custom object. Of which kind it is, is looked at when it is validated, but it must say it.
+fn custom_outcome<'a>(
+    store: &ResourceStore,
+    arena: &'a Bump,
+    target: &Value<'a>,
+    mode: Mode,
+) -> Result<Result<Decoded<'a>, String>, Status> {
+    if target.str_at(&["kind"]).unwrap_or("").is_empty() {
+        let mut text = Vec::new();
+        json::encode_untyped(target, &mut text);
+        return Ok(Err(body::missing_kind(&String::from_utf8_lossy(&text))));
+    }
+    let decoded = store.retype(arena, target, mode);
+    if decoded.is_ok() && lacks_version(target) {
+        let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+        return Err(Status::internal_error(why));
+    }
+    Ok(decoded)
 }
 
 /// Whether an object has members that only its users understand: their text stays as it was written, in the order it

@@ -46,11 +46,11 @@ impl Render<'_> {
         }
     }
 
-    /// What stands in front of an item of a list: items of built-in kinds carry no TypeMeta.
+    /// What stands in front of an item of a list: items of built-in kinds carry no TypeMeta, custom ones do.
     pub(crate) fn item_head(&self) -> Bytes {
         match self.form {
-            Form::Object => Bytes::from_static(b"{"),
-            Form::Partial(_) | Form::Table(_) => self.head(),
+            Form::Object if !self.store.is_custom() => Bytes::from_static(b"{"),
+            Form::Object | Form::Partial(_) | Form::Table(_) => self.head(),
         }
     }
 
@@ -77,19 +77,21 @@ impl Render<'_> {
         }
     }
 
-    /// Whether [`Render::json`] is a cut from what is stored, and not encoded anew.
-    pub(crate) fn is_cut_from_stored(&self) -> bool {
+    /// Whether [`Render::json`] of an object is a cut from what is stored, and not encoded anew.
+    pub(crate) fn is_cut_from_stored(&self, object: &Object) -> bool {
         match self.form {
-            Form::Object => self.store.serves_stored_bytes(),
+            Form::Object => self.store.shows_as_stored(object.attributes.stamp),
             Form::Partial(_) => self.store.served.strategy.annotation_of_field().is_none(),
             Form::Table(_) => false,
         }
     }
 
-    /// The text behind [`Render::head`], in two parts of which the second may be empty.
-    pub(crate) fn json(&self, stored: &Bytes) -> Result<(Bytes, Bytes), Status> {
+    /// The text behind [`Render::head`], in two parts of which the second may be empty. `object` is the one that is stored
+    /// so, where it is at hand.
+    pub(crate) fn json(&self, stored: &Bytes, object: Option<&Object>) -> Result<(Bytes, Bytes), Status> {
         match self.form {
             Form::Object if self.store.serves_stored_bytes() => Ok((stored.clone(), Bytes::new())),
+            Form::Object if self.store.is_custom() => Ok((self.custom(stored, object)?, Bytes::new())),
             Form::Object if self.store.is_storage_version() => Ok((compacted(stored), Bytes::new())),
             Form::Object => Ok((self.converted(stored)?, Bytes::new())),
             Form::Partial(_) if self.store.served.strategy.annotation_of_field().is_some() => {
@@ -102,6 +104,18 @@ impl Render<'_> {
             }
             Form::Table(table) => Ok((self.table(table, stored)?.into(), Bytes::new())),
         }
+    }
+
+    /// A custom object as this version shows it.
+    fn custom(&self, stored: &Bytes, object: Option<&Object>) -> Result<Bytes, Status> {
+        if object.is_some_and(|object| self.store.shows_as_stored(object.attributes.stamp)) {
+            return Ok(stored.clone());
+        }
+        self.with_tree(stored, |store, tree| {
+            let mut out = Vec::with_capacity(stored.len() + 128);
+            store.encode_shown_into(tree, &mut out);
+            Bytes::from(out)
+        })
     }
 
     /// Metadata without the annotation that stands for a field, the closing brace of the object behind it.
@@ -179,7 +193,13 @@ impl Render<'_> {
     ) -> Result<T, Status> {
         self.core.with_arena(|arena| {
             let store = self.store;
-            let mut tree = self.decode(arena, stored)?;
+            let mut tree = match self.form {
+                Form::Partial(_) if store.is_custom() => {
+                    json::decode_stored(arena, store.schema, store.partial_type, stored)
+                        .map_err(|e| Status::internal_error(e.to_string()))?
+                }
+                _ => self.decode(arena, stored)?,
+            };
             match (self.form, store.served.from_stored, store.served.strategy.annotation_of_field()) {
                 (Form::Object, Some(convert), _) => convert(arena, &mut tree),
                 (Form::Partial(_), _, Some(annotation)) => remove_annotation(&mut tree, annotation),
@@ -199,14 +219,16 @@ impl Render<'_> {
     }
 
     fn decode<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
-        json::decode_stored(arena, self.store.schema, self.store.served.stored_type, stored)
-            .map_err(|e| Status::internal_error(e.to_string()))
+        self.store.decode_stored(arena, stored)
     }
 
     /// `apiVersion` and `kind` of a list.
     pub(crate) fn list_kind(&self) -> (&str, String) {
         match self.form {
-            Form::Object => (&self.store.group_version, format!("{}List", self.store.kind())),
+            Form::Object => match &self.store.served.custom {
+                None => (&self.store.group_version, format!("{}List", self.store.kind())),
+                Some(kind) => (&self.store.group_version, kind.list_kind().to_owned()),
+            },
             Form::Partial(version) => (version.api_version(), "PartialObjectMetadataList".to_owned()),
             Form::Table(table) => (table.version.api_version(), "Table".to_owned()),
         }
@@ -219,6 +241,11 @@ impl Render<'_> {
         let text = format!("{{\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotation}}}}}");
         if let Form::Table(table) = self.form {
             return self.table_bookmark(table, Bytes::from(text), initial_end);
+        }
+        if self.form == Form::Object && self.store.is_custom() {
+            let head = self.head();
+            let parts = [b"{\"type\":\"BOOKMARK\",\"object\":", head.as_ref(), &text.as_bytes()[1..], b"}\n"];
+            return Ok(Bytes::from(parts.concat()));
         }
         let ty = match self.form {
             Form::Partial(_) => self.store.partial_type,
@@ -258,6 +285,7 @@ impl Render<'_> {
             include => include,
         };
         let stored = self.core.with_arena(|arena| {
+            // Of a custom kind that is the type of its metadata, which is all there is.
             let ty = self.store.served.stored_type;
             let tree = json::decode_typed(arena, self.store.schema, ty, &object, json::Mode::Lenient)
                 .map_err(|e| Status::internal_error(e.to_string()))?;

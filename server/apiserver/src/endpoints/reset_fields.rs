@@ -34,6 +34,15 @@ pub(crate) fn of(group: &str, resource: &str, subresource: &str) -> ResetFields 
     }
 }
 
+/// The same of a custom resource, by whether its status is a subresource.
+pub(crate) fn of_custom(has_status: bool, subresource: &str) -> ResetFields {
+    ResetFields::Except(match subresource {
+        "" if has_status => STATUS,
+        "status" => SPEC_AND_METADATA,
+        _ => NONE,
+    })
+}
+
 /// Kinds whose status a write of the object itself leaves alone.
 fn has_reset_status(group: &str, resource: &str) -> bool {
     match group {

@@ -11,6 +11,7 @@ use ringbolt_machinery::{
 use ringbolt_protocol::request_info::RequestInfo;
 use ringbolt_storage::object::{EventKind, ResourceId};
 
+use super::retirement::Retirement;
 use crate::{
     admission::Admission,
     limits::KEY_MAX_BYTES,
@@ -36,7 +37,8 @@ pub(crate) struct ResourceStore {
     pub(crate) admission: Arc<dyn Admission>,
     /// Struct of `PartialObjectMetadata`.
     pub(crate) partial_type: StructId,
-    /// Whether its objects have opaque text, which is stored as it came and compacted when it is shown.
+    /// Whether its objects have opaque text, which is stored as it came and compacted when it is shown, or are custom:
+    /// their definition may have changed since they were stored.
     holds_opaque: bool,
     /// `{"kind":"K","apiVersion":"G/V",`: what an answer puts in front of a stored object.
     pub(crate) object_head: Bytes,
@@ -52,6 +54,11 @@ pub(crate) struct ResourceStore {
     pub(crate) other_versions: OnceLock<Vec<OtherVersion>>,
     /// `K.G`, or `K` for core: as `Invalid` messages name the kind.
     pub(crate) storage_path: String,
+    /// Whether its paths are those of a custom resource: they take no strategic merge, and no router looks at their
+    /// requests first.
+    pub(crate) is_below_custom: bool,
+    /// Whether it is over with the definition that it serves.
+    pub(crate) retirement: Retirement,
 }
 
 /// Where Kubernetes keeps a resource in etcd. Conflicts quote it, and the first resources have kept the names that
@@ -74,15 +81,47 @@ impl ResourceStore {
         namespaces: ResourceId,
         admission: Arc<dyn Admission>,
     ) -> Arc<Self> {
+        let is_below_custom = served.custom.is_some();
+        Arc::new(Self::make(schema, served, namespaces, admission, is_below_custom))
+    }
+
+    /// What is shown below the paths of custom resources.
+    pub(crate) fn below_custom(
+        schema: &'static Schema,
+        served: ServedResource,
+        namespaces: ResourceId,
+        admission: Arc<dyn Admission>,
+    ) -> Arc<Self> {
+        Arc::new(Self::make(schema, served, namespaces, admission, true))
+    }
+
+    fn make(
+        schema: &'static Schema,
+        served: ServedResource,
+        namespaces: ResourceId,
+        admission: Arc<dyn Admission>,
+        is_below_custom: bool,
+    ) -> Self {
         let facts = served.facts;
         let group_version = match facts.group {
             "" => facts.version.to_owned(),
             group => format!("{group}/{}", facts.version),
         };
-        let object_head = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{group_version}\",", facts.kind);
+        // Members of objects without a schema come in the order of their names.
+        let object_head = match served.custom {
+            None => format!("{{\"kind\":\"{}\",\"apiVersion\":\"{group_version}\",", facts.kind),
+            Some(_) => format!("{{\"apiVersion\":\"{group_version}\",\"kind\":\"{}\",", facts.kind),
+        };
         let event = |name: &str| Bytes::from(format!("{{\"type\":\"{name}\",\"object\":{object_head}"));
-        let list_kind = format!("{}List", facts.kind);
-        Arc::new(ResourceStore {
+        let list_kind = match &served.custom {
+            None => format!("{}List", facts.kind),
+            Some(kind) => kind.list_kind().to_owned(),
+        };
+        let storage_path = match served.custom {
+            None => format!("/registry/{}/", storage_folder(facts)),
+            Some(_) => format!("/registry/{}/{}/", facts.group, facts.resource),
+        };
+        ResourceStore {
             schema,
             namespaces,
             admission,
@@ -95,13 +134,15 @@ impl ResourceStore {
             )),
             event_heads: [event("ADDED"), event("MODIFIED"), event("DELETED")],
             object_head: Bytes::from(object_head),
-            holds_opaque: schema.holds_opaque(served.stored_type),
-            storage_path: format!("/registry/{}/", storage_folder(facts)),
+            holds_opaque: served.custom.is_some() || schema.holds_opaque(served.stored_type),
+            storage_path,
+            is_below_custom,
+            retirement: Retirement::default(),
             group_version,
             columns: OnceLock::new(),
             other_versions: OnceLock::new(),
             served,
-        })
+        }
     }
 
     /// Gets to know the versions that share its store, of all resources of the server.
@@ -153,7 +194,10 @@ impl ResourceStore {
 
     /// `columnDefinitions` of its Tables.
     pub(crate) fn column_definitions(&self) -> &[u8] {
-        self.columns.get_or_init(|| table::column_definitions(&self.served.facts.columns))
+        match &self.served.custom {
+            None => self.columns.get_or_init(|| table::column_definitions(&self.served.facts.columns)),
+            Some(kind) => kind.column_definitions(),
+        }
     }
 
     /// Whether this is the version that objects are stored in.
@@ -166,9 +210,14 @@ impl ResourceStore {
         self.served.ttl_seconds == 0
     }
 
-    /// Whether stored bytes are served as they are.
+    /// Whether stored bytes are served as they are, whichever object they are of.
     pub(crate) fn serves_stored_bytes(&self) -> bool {
         self.is_storage_version() && !self.holds_opaque
+    }
+
+    /// Whether it is of a custom kind.
+    pub(crate) fn is_custom(&self) -> bool {
+        self.served.custom.is_some()
     }
 
     /// A subresource that takes and answers the whole object, by its name in discovery.

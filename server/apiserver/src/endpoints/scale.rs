@@ -1,11 +1,10 @@
 //! `/scale` of the workloads: their replicas as an `autoscaling/v1` Scale, read and written.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
-    field::FieldError,
-    json,
+    field::{FieldError, quote},
     schema::{Column, Schema},
     status::Status,
     table::{ListRule, Printer, Row},
@@ -18,11 +17,11 @@ use super::{
     answer::{self, Answer},
     get, label_selector, metadata, not_stored, patch,
     resource::ResourceStore,
-    scale_managed_fields,
+    scale_managed_fields::{self, Parent, SPEC_REPLICAS},
     update::{self, Change, Update},
 };
 use crate::{
-    registry::Part,
+    registry::{FieldPath, Part, ScalePaths},
     request::Request,
     response::{Outcome, Response},
     routes::ResourceEndpoint,
@@ -58,6 +57,33 @@ fn columns(parent: &[Column]) -> Vec<Column> {
     ]
 }
 
+/// The Scale of all custom resources: they come and go, and it is the same for each.
+fn custom_scale(schema: &'static Schema, namespaces: ResourceId) -> Option<Arc<ResourceStore>> {
+    static SHARED: OnceLock<Option<Arc<ResourceStore>>> = OnceLock::new();
+    let make = || {
+        // Names and ages are described as everywhere.
+        let column = |name: &str| {
+            let described = schema.resources.iter().flat_map(|r| &r.columns).find(|c| c.name == name);
+            described.map_or("", |c| c.description)
+        };
+        let column = |name, ty, format, description: Option<&'static str>| Column {
+            name,
+            ty,
+            format,
+            description: description.unwrap_or_else(|| column(name)),
+            priority: 0,
+        };
+        let columns = vec![
+            column("Name", "string", "name", None),
+            column("Desired", "integer", "", Some("Number of desired replicas")),
+            column("Available", "integer", "", Some("Number of actual replicas")),
+            column("Age", "date", "", None),
+        ];
+        not_stored::kind_below_custom(schema, SCALE, (columns, &PRINTER), namespaces)
+    };
+    SHARED.get_or_init(make).clone()
+}
+
 /// `/scale` of one resource.
 pub(crate) struct Scale {
     parent: Arc<ResourceStore>,
@@ -71,8 +97,13 @@ impl Scale {
         parent: Arc<ResourceStore>,
         namespaces: ResourceId,
     ) -> Option<Self> {
-        let columns = columns(&parent.served.facts.columns);
-        let scale = not_stored::kind_of_subresource(schema, SCALE, Some((columns, &PRINTER)), namespaces)?;
+        let scale = match parent.is_custom() {
+            false => {
+                let columns = columns(&parent.served.facts.columns);
+                not_stored::kind_of_subresource(schema, SCALE, Some((columns, &PRINTER)), namespaces)?
+            }
+            true => custom_scale(schema, namespaces)?,
+        };
         Some(Scale { parent, scale })
     }
 
@@ -103,7 +134,9 @@ impl Scale {
         Outcome::Task(Box::pin(async move {
             let mut warnings = Vec::new();
             match update.attempts(&mut warnings).await {
-                Ok((code, json)) => show(&update.answer, &update.store, &scale, code, &json, &warnings),
+                Ok((code, json)) => {
+                    show(&update.answer, &update.store, &scale, code, &json, (&warnings, false))
+                }
                 Err(status) => update.answer.failure(&status, &warnings),
             }
         }))
@@ -116,7 +149,7 @@ impl ResourceEndpoint for Scale {
             Verb::Get => {
                 let parent = self.parent.clone();
                 get::get_shown(&self.parent, &self.scale, request, move |answer, scale, object| {
-                    show(answer, &parent, scale, 200, &object.json, &[])
+                    show(answer, &parent, scale, 200, &object.json, (&[], true))
                 })
             }
             Verb::Update => self.write(update::plan(&self.scale, request, Part::Main), request),
@@ -133,12 +166,18 @@ fn show(
     scale: &ResourceStore,
     code: u16,
     json: &[u8],
-    warnings: &[String],
+    (warnings, request_reads): (&[String], bool),
 ) -> Response {
     let shown = answer.core.with_arena(|arena| {
-        let tree = json::decode_stored(arena, parent.schema, parent.served.stored_type, json)
-            .map_err(|e| Status::internal_error(e.to_string()))?;
+        let tree = parent.decode_stored(arena, json)?;
         let version = metadata::text(&tree, "resourceVersion");
+        if let Some(paths) = scale_paths(parent)
+            && request_reads
+            && paths.spec_replicas.int(&tree).is_ok_and(|replicas| replicas.is_none())
+        {
+            let path = quote(&paths.spec_replicas.text);
+            return Err(Status::internal_error(format!("the spec replicas field {path} does not exist")));
+        }
         Ok(not_stored::encoded(scale, &scale_of(arena, parent, &tree, version)?))
     });
     match shown {
@@ -152,6 +191,33 @@ struct Rescale<C> {
     parent: Arc<ResourceStore>,
     scale: Arc<ResourceStore>,
     inner: C,
+}
+
+/// The replicas of a custom resource that has none, before they are changed: the real server takes the smallest number
+/// that there is for a sign that they were not set.
+const UNSET_REPLICAS: i64 = i32::MIN as i64;
+
+/// Where a custom parent has what a Scale is about.
+fn scale_paths(parent: &ResourceStore) -> Option<&ScalePaths> {
+    parent.served.custom.as_ref()?.scale()
+}
+
+impl<C> Rescale<C> {
+    /// The parent as its managed fields name it.
+    fn managed_parent<'a>(&self, arena: &'a Bump) -> Parent<'a> {
+        let replicas = match scale_paths(&self.parent) {
+            None => arena.alloc_slice_copy(&SPEC_REPLICAS),
+            Some(paths) => {
+                let names = paths.spec_replicas.names.iter();
+                arena.alloc_slice_fill_iter(names.map(|name| &*arena.alloc_str(name)))
+            }
+        };
+        Parent {
+            version: arena.alloc_str(&self.parent.group_version),
+            replicas,
+            has_versions: self.parent.is_custom(),
+        }
+    }
 }
 
 impl<C: Change> Change for Rescale<C> {
@@ -169,17 +235,30 @@ impl<C: Change> Change for Rescale<C> {
         let version: &'a str = arena.alloc_str(&stored.revision.to_string());
         let mut before = scale_of(arena, &self.parent, tree, version)?;
         let owned = tree.path(&["metadata", "managedFields"]);
-        let parent_version: &'a str = arena.alloc_str(&self.parent.group_version);
-        set_managed_fields(arena, &mut before, scale_managed_fields::to_scale(arena, parent_version, owned));
+        let of = self.managed_parent(arena);
+        set_managed_fields(arena, &mut before, scale_managed_fields::to_scale(arena, of, owned));
+        let paths = scale_paths(&self.parent);
+        let is_unset = match paths {
+            Some(paths) => paths.spec_replicas.int(tree).map_err(Status::unknown_error)?.is_none(),
+            None => false,
+        };
+        if is_unset && let Some(map) = before.as_map_mut() {
+            map.map_mut("spec").insert("replicas", Value::Int(UNSET_REPLICAS));
+        }
         let mut scale = self.inner.object(arena, Some((stored, &before)), warnings)?;
         if let Some(tracker) = self.inner.tracker() {
             tracker.updated(arena, &self.scale, &before, &mut scale);
         }
         let written = scale.path(&["metadata", "managedFields"]);
-        let owners = scale_managed_fields::to_parent(arena, parent_version, owned, written);
+        let owners = scale_managed_fields::to_parent(arena, of, owned, written);
         let name = metadata::text(tree, "name");
         let replicas = scale.path(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or(0);
-        if replicas < 0 {
+        if let Some(paths) = paths {
+            if replicas == UNSET_REPLICAS {
+                let path = quote(&paths.spec_replicas.text);
+                return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
+            }
+        } else if replicas < 0 {
             let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
             return Err(Status::invalid(self.scale.group(), self.scale.kind(), name, &[error]));
         }
@@ -190,8 +269,15 @@ impl<C: Change> Change for Rescale<C> {
             return Err(Status::conflict(self.parent.status_group(), &resource, name, &why));
         }
         let mut parent = tree.clone();
-        if let Some(map) = parent.as_map_mut() {
-            map.map_mut("spec").insert("replicas", Value::Int(replicas));
+        match (paths, parent.as_map_mut()) {
+            (Some(paths), _) => {
+                let put = paths.spec_replicas.put(arena, &mut parent, Value::Int(replicas));
+                put.map_err(Status::unknown_error)?;
+            }
+            (None, Some(map)) => {
+                map.map_mut("spec").insert("replicas", Value::Int(replicas));
+            }
+            (None, None) => {}
         }
         let meta = metadata::of(arena, &mut parent);
         meta.insert("resourceVersion", Value::String(metadata::text(&scale, "resourceVersion")));
@@ -230,8 +316,14 @@ fn scale_of<'a>(
     tree: &Value<'a>,
     version: &'a str,
 ) -> Result<Value<'a>, Status> {
-    let selector = selector_of(parent, tree).map_err(|e| Status::bad_request(e.to_string()))?;
     let count = |part: &str| tree.path(&[part, "replicas"]).and_then(Value::as_i64).unwrap_or(0);
+    let (wanted, there, selector) = match scale_paths(parent) {
+        None => {
+            let selector = selector_of(parent, tree).map_err(|e| Status::bad_request(e.to_string()))?;
+            (count("spec"), count("status"), selector.to_string())
+        }
+        Some(paths) => custom_counts(paths, tree).map_err(Status::unknown_error)?,
+    };
     let mut meta = Map::new_in(arena);
     for field in ["name", "namespace", "uid"] {
         meta.push_unique(field, Value::String(metadata::text(tree, field)));
@@ -241,15 +333,26 @@ fn scale_of<'a>(
         meta.push_unique("creationTimestamp", created.clone());
     }
     let mut spec = Map::new_in(arena);
-    spec.push_unique("replicas", Value::Int(count("spec")));
+    spec.push_unique("replicas", Value::Int(wanted));
     let mut status = Map::new_in(arena);
-    status.push_unique("replicas", Value::Int(count("status")));
-    status.push_unique("selector", Value::String(arena.alloc_str(&selector.to_string())));
+    status.push_unique("replicas", Value::Int(there));
+    status.push_unique("selector", Value::String(arena.alloc_str(&selector)));
     let mut scale = Map::new_in(arena);
     scale.push_unique("metadata", Value::Map(meta));
     scale.push_unique("spec", Value::Map(spec));
     scale.push_unique("status", Value::Map(status));
     Ok(Value::Map(scale))
+}
+
+/// Replicas wanted and there of a custom resource, and its selector.
+fn custom_counts(paths: &ScalePaths, tree: &Value<'_>) -> Result<(i64, i64, String), String> {
+    // A Scale has 32 bits for each.
+    let count = |path: &FieldPath| Ok::<_, String>(i64::from(path.int(tree)?.unwrap_or(0) as i32));
+    let selector = match &paths.label_selector {
+        Some(path) => path.text_of(tree)?.unwrap_or("").to_owned(),
+        None => String::new(),
+    };
+    Ok((count(&paths.spec_replicas)?, count(&paths.status_replicas)?, selector))
 }
 
 /// A workload's selector: a LabelSelector, or the plain labels of a ReplicationController.

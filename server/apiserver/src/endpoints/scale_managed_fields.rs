@@ -12,8 +12,19 @@ use ringbolt_machinery::{
 };
 
 const SCALE_VERSION: &str = "autoscaling/v1";
-/// The field set of an entry that owns the replicas and nothing else.
-const REPLICAS: &str = r#"{"f:spec":{"f:replicas":{}}}"#;
+/// Where a Scale has its replicas, and every built-in parent.
+pub(crate) const SPEC_REPLICAS: [&str; 2] = ["spec", "replicas"];
+
+/// A parent as its managed fields name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parent<'a> {
+    /// Its version in the request.
+    pub(crate) version: &'a str,
+    /// Where it has its replicas.
+    pub(crate) replicas: &'a [&'a str],
+    /// Whether there may be other versions, the entries of which stay as they are.
+    pub(crate) has_versions: bool,
+}
 
 /// A `ManagedFieldsEntry`.
 #[derive(Clone)]
@@ -56,19 +67,16 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn owns_replicas(&self) -> bool {
-        self.fields.path(&["f:spec", "f:replicas"]).is_some()
+    /// Whether it owns what stands at a path.
+    fn owns(&self, path: &[&str]) -> bool {
+        let step = |at: &Value<'a>, name: &&str| at.as_map()?.get(&format!("f:{name}")).cloned();
+        path.iter().try_fold(self.fields.clone(), |at, name| step(&at, name)).is_some()
     }
 
-    /// Without the replicas; `None` where nothing is left.
-    fn without_replicas(mut self) -> Option<Self> {
-        let fields = self.fields.as_map_mut()?;
-        let spec = fields.get_mut("f:spec").and_then(Value::as_map_mut)?;
-        spec.remove("f:replicas");
-        if spec.is_empty() {
-            fields.remove("f:spec");
-        }
-        (!fields.is_empty()).then_some(self)
+    /// Without what stands at a path; `None` where nothing is left.
+    fn without(mut self, path: &[&str]) -> Option<Self> {
+        take(self.fields.as_map_mut()?, path);
+        (!self.fields.as_map()?.is_empty()).then_some(self)
     }
 
     fn write(&self, arena: &'a Bump) -> Value<'a> {
@@ -89,6 +97,23 @@ impl<'a> Entry<'a> {
             entry.push_unique("subresource", Value::String(self.key.subresource));
         }
         Value::Map(entry)
+    }
+}
+
+/// Takes a path out of a field set, and what is empty without it.
+fn take(fields: &mut Map<'_>, path: &[&str]) {
+    let Some((first, rest)) = path.split_first() else { return };
+    let name = format!("f:{first}");
+    let below = fields.get_mut(&name).and_then(Value::as_map_mut);
+    let is_empty = match below {
+        Some(below) if !rest.is_empty() => {
+            take(below, rest);
+            below.is_empty()
+        }
+        _ => true,
+    };
+    if is_empty {
+        fields.remove(&name);
     }
 }
 
@@ -119,16 +144,12 @@ fn write<'a>(arena: &'a Bump, mut entries: Vec<Entry<'a>>) -> Option<Value<'a>> 
 }
 
 /// The managed fields of a Scale: the writers of its parent's replicas.
-pub(crate) fn to_scale<'a>(
-    arena: &'a Bump,
-    parent_version: &str,
-    parent: Option<&Value<'a>>,
-) -> Option<Value<'a>> {
+pub(crate) fn to_scale<'a>(arena: &'a Bump, of: Parent<'_>, parent: Option<&Value<'a>>) -> Option<Value<'a>> {
     let mut entries = read(arena, parent);
-    entries.retain(|e| e.version == parent_version && e.owns_replicas());
+    entries.retain(|e| e.version == of.version && e.owns(of.replicas));
     for entry in &mut entries {
         entry.version = SCALE_VERSION;
-        entry.fields = replicas(arena);
+        entry.fields = replicas(arena, &SPEC_REPLICAS);
     }
     write(arena, entries)
 }
@@ -136,39 +157,48 @@ pub(crate) fn to_scale<'a>(
 /// The managed fields of the parent after its Scale was written.
 pub(crate) fn to_parent<'a>(
     arena: &'a Bump,
-    parent_version: &'a str,
+    of: Parent<'a>,
     parent: Option<&Value<'a>>,
     scale: Option<&Value<'a>>,
 ) -> Option<Value<'a>> {
     let (before, mut written) = (read(arena, parent), read(arena, scale));
     let mut entries: Vec<Entry<'a>> = Vec::new();
-    for entry in before.iter().filter(|e| e.version == parent_version) {
-        if !entry.owns_replicas() {
+    let is_other = |e: &Entry<'_>| e.version != of.version;
+    for entry in before.iter().filter(|e| !is_other(e) || of.has_versions) {
+        if is_other(entry) || !entry.owns(of.replicas) {
             entries.push(entry.clone());
         } else if written.iter().any(|w| w.key == entry.key) {
             written.retain(|w| w.key != entry.key);
             entries.push(entry.clone());
         } else {
             // Another writer has taken them.
-            entries.extend(entry.clone().without_replicas());
+            entries.extend(entry.clone().without(of.replicas));
         }
     }
-    for entry in written.into_iter().filter(Entry::owns_replicas) {
+    for entry in written.into_iter().filter(|e| e.owns(&SPEC_REPLICAS)) {
         let time = before.iter().find(|b| b.key == entry.key).and_then(|b| b.time.clone());
         entries.retain(|known| known.key != entry.key);
-        entries.push(Entry { version: parent_version, time, fields: replicas(arena), ..entry });
+        entries.push(Entry { version: of.version, time, fields: replicas(arena, of.replicas), ..entry });
     }
     write(arena, entries)
 }
 
-fn replicas(arena: &Bump) -> Value<'_> {
-    json::decode_untyped(arena, REPLICAS.as_bytes()).unwrap_or(Value::Null)
+/// The field set of an entry that owns the replicas and nothing else.
+fn replicas<'a>(arena: &'a Bump, path: &[&str]) -> Value<'a> {
+    let empty = Value::Map(Map::new_in(arena));
+    path.iter().rev().fold(empty, |below, name| {
+        let mut fields = Map::new_in(arena);
+        fields.push_unique(arena.alloc_str(&format!("f:{name}")), below);
+        Value::Map(fields)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const REPLICAS: &str = r#"{"f:spec":{"f:replicas":{}}}"#;
+    const APPS: Parent<'_> = Parent { version: "apps/v1", replicas: &SPEC_REPLICAS, has_versions: false };
     const OLD: &str = "2020-01-01T00:00:00Z";
     const NEW: &str = "2021-01-01T00:00:00Z";
 
@@ -222,13 +252,13 @@ mod tests {
             ],
         );
         assert_eq!(
-            texts(to_scale(&arena, "apps/v1", Some(&parent))),
+            texts(to_scale(&arena, APPS, Some(&parent))),
             [
                 format!("a Apply autoscaling/v1 - - {REPLICAS}"),
                 format!("ua Update autoscaling/v1 - {OLD} {REPLICAS}")
             ]
         );
-        assert!(to_scale(&arena, "apps/v1", None).is_none());
+        assert!(to_scale(&arena, APPS, None).is_none());
     }
 
     /// As kube-apiserver 1.37.2 does it.
@@ -237,7 +267,7 @@ mod tests {
         let check = |parent: &[&str], scale: &[&str], expect: &[&str]| {
             let arena = Bump::new();
             let (parent, scale) = (entries(&arena, parent), entries(&arena, scale));
-            assert_eq!(texts(to_parent(&arena, "apps/v1", Some(&parent), Some(&scale))), expect);
+            assert_eq!(texts(to_parent(&arena, APPS, Some(&parent), Some(&scale))), expect);
         };
         let through_scale = format!("ua Update autoscaling/v1 scale {NEW} {REPLICAS}");
         let owner = format!("ua Update apps/v1 scale - {REPLICAS}");
@@ -252,5 +282,26 @@ mod tests {
         let applied = format!("a Apply apps/v1 - {OLD} {REPLICAS}");
         let same = format!("a Apply autoscaling/v1 - {NEW} {REPLICAS}");
         check(&[&applied], &[&same], &[&applied]);
+    }
+
+    #[test]
+    fn custom_resources_have_replicas_anywhere_and_versions() {
+        let arena = Bump::new();
+        let replicas = ["spec", "size", "wanted"];
+        let of = Parent { version: "ex.io/v1", replicas: &replicas, has_versions: true };
+        let owner = r#"ua Update ex.io/v1 - - {"f:spec":{"f:color":{},"f:size":{"f:wanted":{}}}}"#;
+        let other = r#"b Apply ex.io/v2 - - {"f:spec":{"f:size":{"f:wanted":{}}}}"#;
+        let parent = entries(&arena, &[owner, other]);
+        let shown = format!("ua Update autoscaling/v1 - - {REPLICAS}");
+        assert_eq!(texts(to_scale(&arena, of, Some(&parent))), [shown]);
+        let written = entries(&arena, &[&format!("hpa Update autoscaling/v1 scale {NEW} {REPLICAS}")]);
+        assert_eq!(
+            texts(to_parent(&arena, of, Some(&parent), Some(&written))),
+            [
+                other,
+                r#"hpa Update ex.io/v1 scale - {"f:spec":{"f:size":{"f:wanted":{}}}}"#,
+                r#"ua Update ex.io/v1 - - {"f:spec":{"f:color":{}}}"#,
+            ]
+        );
     }
 }

@@ -35,14 +35,20 @@ enum Of {
     Namespace,
     /// A column of the values kept with an object.
     Column(usize),
+    /// A selectable field of a custom kind: its definition may change, so that nothing is kept.
+    Custom(usize),
 }
 
 impl Requirement {
-    fn holds(&self, object: &Object) -> bool {
+    fn holds(&self, store: &ResourceStore, object: &Object) -> bool {
         let value = match self.of {
             Of::Name => object.name().as_bytes(),
             Of::Namespace => object.namespace().as_bytes(),
             Of::Column(column) => object.attributes.fields.get(column),
+            Of::Custom(field) => {
+                let value = store.custom_field(object, field);
+                return (value == *self.value) == self.equals;
+            }
         };
         (value == self.value.as_bytes()) == self.equals
     }
@@ -68,9 +74,10 @@ impl Selection {
             let of = match &*requirement.field {
                 "metadata.name" => Of::Name,
                 "metadata.namespace" => Of::Namespace,
-                field => match selectable.column(field) {
-                    Some(column) => Of::Column(column),
-                    None => return Err(Status::bad_request(field_not_supported(store, field))),
+                field => match (selectable.column(field), store.custom_selectable(field)) {
+                    (Some(column), _) => Of::Column(column),
+                    (_, Some(number)) => Of::Custom(number),
+                    (None, None) => return Err(Status::bad_request(field_not_supported(store, field))),
                 },
             };
             let value = (*requirement.value).into();
@@ -109,7 +116,7 @@ impl Selection {
                 return false;
             }
         }
-        self.fields.iter().all(|requirement| requirement.holds(object))
+        self.fields.iter().all(|requirement| requirement.holds(&self.store, object))
     }
 
     /// The value that the selector asks of the field the store has an index of.
@@ -152,7 +159,7 @@ impl Selection {
 
 /// The text for a field that cannot be selected on. Kinds with selectable fields of their own are named.
 fn field_not_supported(store: &ResourceStore, field: &str) -> String {
-    if store.served.strategy.selectable().is_empty() {
+    if !store.is_custom() && store.served.strategy.selectable().is_empty() {
         format!("\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
     } else {
         format!("field label not supported: {field}")

@@ -90,7 +90,7 @@ impl Render<'_> {
 
     /// A kind without a printer of its own has no rows at all where others have an empty list of them.
     fn has_null_rows(&self, rows: usize) -> bool {
-        rows == 0 && std::ptr::eq(self.store.served.printer, &DEFAULT_PRINTER)
+        rows == 0 && !self.store.is_custom() && std::ptr::eq(self.store.served.printer, &DEFAULT_PRINTER)
     }
 
     /// A Table of one object, whole.
@@ -130,7 +130,10 @@ impl Render<'_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Status> {
         let mut row = Row::begin(out, Moment::now(), elected);
-        (self.store.served.printer.row)(tree, &mut row);
+        match &self.store.served.custom {
+            None => (self.store.served.printer.row)(tree, &mut row),
+            Some(kind) => kind.print(tree, &mut row),
+        }
         row.end();
         out.extend_from_slice(b",\"object\":");
         let form = match table.include {
@@ -142,7 +145,7 @@ impl Render<'_> {
             IncludeObject::Object => Form::Object,
         };
         let object = Render { form, ..*self };
-        let (text, tail) = object.json(stored)?;
+        let (text, tail) = object.json(stored, None)?;
         out.extend_from_slice(&object.head());
         out.extend_from_slice(&text);
         out.extend_from_slice(&tail);
@@ -177,6 +180,12 @@ impl Render<'_> {
 pub(crate) fn mismatch(store: &ResourceStore, asked: &str, is_list: bool) -> Status {
     let (not, list) = if is_list { ("a list", "List") } else { ("not a list", "") };
     // Clients see the name of the Go type.
+    if store.is_custom() {
+        let message = format!(
+            "you requested {asked}, but the requested object is {not} (*unstructured.Unstructured{list})"
+        );
+        return Status::failure(406, ringbolt_machinery::status::Reason::NotAcceptable, message);
+    }
     let package = match store.group() {
         "" | "events.k8s.io" => "core",
         "internal.apiserver.k8s.io" => "apiserverinternal",

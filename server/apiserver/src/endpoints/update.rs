@@ -12,7 +12,6 @@ use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::{self, FieldError},
-    json,
     status::Status,
     validation,
     value::Value,
@@ -294,9 +293,8 @@ impl<C: Change> Update<C> {
         warnings: &mut Vec<String>,
     ) -> Result<(Step, Option<Box<dyn Survey>>), Status> {
         let store = &*self.store;
-        let strategy = store.served.strategy;
-        let old = json::decode_stored(arena, store.schema, store.served.stored_type, &stored.json)
-            .map_err(|e| Status::internal_error(e.to_string()))?;
+        let strategy = &*store.served.strategy;
+        let old = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp)?;
         // Both lie in the arena, which forgets them at once: taking them apart would be a walk for nothing.
         let old = ManuallyDrop::new(old);
         let mut object = ManuallyDrop::new(self.change.object(arena, Some((stored, &old)), warnings)?);
@@ -336,6 +334,9 @@ impl<C: Change> Update<C> {
             handed_out = completed.map_err(|errors| invalid(&errors))?;
         }
         metadata::after_strategy(arena, store, &mut object, &old, self.part != Part::Status);
+        if let Some(status) = store.type_error(&object, &self.name) {
+            return Err(status);
+        }
         let namespaced = store.served.facts.namespaced;
         let errors = field::found(|| {
             let mut errors = validation::validate_object_meta_update(&object, &old, namespaced, "metadata");

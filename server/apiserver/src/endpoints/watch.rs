@@ -21,6 +21,7 @@ use super::{
     list::parse_options,
     render::{ENVELOPE_TAIL, Form, Render, error_event, event_type},
     resource::ResourceStore,
+    retirement::Place,
     select::Selection,
     write,
 };
@@ -71,6 +72,16 @@ struct WatchSource {
     deadline: Instant,
     /// Counts its events; `None` where nobody does.
     counter: Option<WatchCounter>,
+    /// Where it waits for the end of a resource that may end.
+    place: Option<Place>,
+}
+
+impl Drop for WatchSource {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            self.store.retirement.leave(place);
+        }
+    }
 }
 
 impl WatchSource {
@@ -127,6 +138,7 @@ impl WatchSource {
                 let facts = store.served.facts;
                 metrics.watch_counter(core.index, facts.group, facts.version, facts.resource)
             }),
+            place: None,
         };
         let from = if wants_initial {
             let snapshot = core.storage.snapshot(store.stored());
@@ -228,7 +240,7 @@ impl WatchSource {
             head.extend_from_slice(&envelope);
             return Ok(Frame::of([Bytes::from(head), message, Bytes::from_static(ENVELOPE_TAIL)]));
         }
-        let (text, tail) = render.json(json)?;
+        let (text, tail) = render.json(json, object)?;
         let tail = match tail.is_empty() {
             true => Bytes::from_static(EVENT_TAIL),
             false => Bytes::from([&tail, EVENT_TAIL].concat()),
@@ -295,6 +307,12 @@ impl WatchSource {
         let now = self.answer.core.turn.get();
         if self.subscription.is_none() || now >= self.deadline {
             return Ok(StreamState::End);
+        }
+        if self.store.is_custom() {
+            self.place = Some(self.store.retirement.tell(self.place, waker));
+            if self.store.retirement.is_over() {
+                return Ok(StreamState::End);
+            }
         }
         if let Some(subscription) = &self.subscription {
             subscription.set_waker(waker);

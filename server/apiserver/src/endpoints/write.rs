@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::write_json_string,
-    json,
     status::{Cause, Details, Status},
     value::Value,
 };
@@ -21,7 +20,7 @@ use crate::limits::ENCODING_KEPT;
 pub(crate) fn encode(store: &ResourceStore, object: &Value<'_>) -> EncodedObject {
     ENCODING.with_borrow_mut(|encoding| {
         encoding.clear();
-        let splice = json::encode_stored_into(store.schema, store.served.stored_type, object, encoding);
+        let splice = store.encode_stored_into(object, encoding);
         // What is stored has the memory that it needs and no more, from here on: its version fits in.
         let mut json = Vec::with_capacity(encoding.len() + VERSION_BYTES_MAX);
         json.extend_from_slice(encoding);
@@ -54,7 +53,7 @@ pub(crate) fn put(
         needs_namespace: store.served.facts.namespaced && precondition == Precondition::Absent,
         action: Action::Put {
             object: encoded,
-            attributes: metadata::attributes(object, store.served.strategy.selectable()),
+            attributes: metadata::attributes(object, store.served.strategy.selectable(), store.form()),
             ttl: (ttl > 0).then(|| std::time::Duration::from_secs(ttl)),
         },
     }

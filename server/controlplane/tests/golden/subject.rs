@@ -124,7 +124,7 @@ impl<'r> Subject<'r> {
         body: &'a [u8],
         namespace: &'a str,
     ) -> Option<(Value<'a>, Vec<FieldError>)> {
-        let strategy = self.served.strategy;
+        let strategy = &*self.served.strategy;
         let mut object = self.decode(arena, body)?;
         self.fill_metadata(arena, &mut object, namespace);
         strategy.prepare_for_create(arena, &mut object);
@@ -166,7 +166,7 @@ impl<'r> Subject<'r> {
     /// An update of a stored object.
     pub(crate) fn update(&self, stored: &[u8], body: &Json, part: Part) -> Answer {
         let (arena, body) = (Bump::new(), serde_json::to_vec(body).unwrap());
-        let strategy = self.served.strategy;
+        let strategy = &*self.served.strategy;
         let old =
             json::decode_stored(&arena, self.schema, self.served.stored_type, arena.alloc_slice_copy(stored))
                 .expect("stored objects decode");

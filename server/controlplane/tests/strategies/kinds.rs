@@ -42,7 +42,8 @@ fn generations_count_what_matters() {
     check("apps", "deployments", |o| o["spec"]["replicas"] = json!(0), true);
     check("", "configmaps", |o| o["data"] = json!({"a": "b"}), false);
     check("scheduling.k8s.io", "priorityclasses", |o| o["description"] = json!("x"), false);
-    let strategy = |resource: &str, group: &str| registry.find(group, "v1", resource).unwrap().strategy;
+    let strategy =
+        |resource: &str, group: &str| registry.find(group, "v1", resource).unwrap().strategy.clone();
     assert!(strategy("priorityclasses", "scheduling.k8s.io").starts_generation());
     assert!(!strategy("csidrivers", "storage.k8s.io").starts_generation());
     assert!(strategy("csidrivers", "storage.k8s.io").counts_generation());
@@ -51,7 +52,7 @@ fn generations_count_what_matters() {
 #[test]
 fn grace_of_pods() {
     let registry = served();
-    let strategy = registry.find("", "v1", "pods").unwrap().strategy;
+    let strategy = registry.find("", "v1", "pods").unwrap().strategy.clone();
     let check = |json: Json, asked: Option<i64>, expect: i64| {
         let (arena, text) = (Bump::new(), json.to_string());
         let pod = decode_untyped(&arena, text.as_bytes()).unwrap();
@@ -66,14 +67,14 @@ fn grace_of_pods() {
     let mut finished = bound;
     finished["status"]["phase"] = json!("Succeeded");
     check(finished, None, 0);
-    let config_maps = registry.find("", "v1", "configmaps").unwrap().strategy;
+    let config_maps = registry.find("", "v1", "configmaps").unwrap().strategy.clone();
     assert!(config_maps.grace(&Value::Null, Some(5)).is_none());
 }
 
 #[test]
 fn priority_classes_of_the_system_stay() {
     let registry = served();
-    let strategy = Kind::of(&registry, "scheduling.k8s.io", "v1", "priorityclasses").0.strategy;
+    let strategy = Kind::of(&registry, "scheduling.k8s.io", "v1", "priorityclasses").0.strategy.clone();
     for name in ["system-node-critical", "system-cluster-critical"] {
         let message = format!(
             "priorityclasses.scheduling.k8s.io {name:?} is forbidden: this is a system priority class and cannot be \
@@ -95,7 +96,7 @@ fn namespaces_have_a_finalizer_a_phase_and_a_label() {
     assert_eq!(made["spec"]["finalizers"], json!(["x/y", "kubernetes"]));
     assert_eq!(made["status"]["phase"], "Active");
     assert_eq!(made["metadata"]["labels"]["kubernetes.io/metadata.name"], "a");
-    let strategy = kind.0.strategy;
+    let strategy = kind.0.strategy.clone();
     for (name, stays) in
         [("default", true), ("kube-system", true), ("kube-public", true), ("kube-node-lease", false)]
     {

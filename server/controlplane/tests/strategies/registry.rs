@@ -89,7 +89,7 @@ fn who_creates_on_put_and_who_needs_a_version() {
 fn fields_are_read_from_the_stored_form() {
     let registry = served();
     let check = |group: &str, resource: &str, json: &str, field: &str, expect: Option<&str>| {
-        let strategy = registry.find(group, "v1", resource).unwrap().strategy;
+        let strategy = registry.find(group, "v1", resource).unwrap().strategy.clone();
         let selectable = strategy.selectable();
         let fields = selectable.of_stored(json.as_bytes());
         let value = selectable.column(field).map(|column| fields.get(column));
@@ -117,7 +117,7 @@ fn fields_are_read_from_the_stored_form() {
 fn names_by_kind() {
     let registry = served();
     let check = |group: &str, resource: &str, name: &str, good: bool| {
-        let strategy = registry.find(group, "v1", resource).unwrap().strategy;
+        let strategy = registry.find(group, "v1", resource).unwrap().strategy.clone();
         assert_eq!(strategy.name_errors(name, false).is_empty(), good, "{resource} {name}");
     };
     check("", "services", "1a", true);

@@ -30,6 +30,7 @@ pub(crate) fn attributes(text: &str) -> Attributes {
         fields: Fields::new([word, text]),
         indexed: true,
         terminating: text == "terminating",
+        stamp: 0,
     }
 }
 

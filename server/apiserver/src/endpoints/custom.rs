@@ -1,0 +1,59 @@
+//! The endpoints of one version of a custom resource, which come and go with its definition.
+
+use std::sync::Arc;
+
+use ringbolt_machinery::schema::Schema;
+use ringbolt_storage::object::ResourceId;
+
+use super::{Endpoint, resource::ResourceStore, scale::Scale};
+use crate::{
+    admission::Admission,
+    registry::{Part, ServedResource},
+    routes::ResourceEndpoint,
+};
+
+/// Who answers for a custom resource in one version. Which paths there are, and for which verbs, is for the routes to
+/// say; a verb that a resource has not is answered here.
+pub struct CustomEndpoints {
+    /// The resource itself.
+    pub resource: Arc<dyn ResourceEndpoint>,
+    /// Its subresources, by name.
+    pub subresources: Vec<(&'static str, Arc<dyn ResourceEndpoint>)>,
+    store: Arc<ResourceStore>,
+}
+
+impl CustomEndpoints {
+    /// What is served.
+    pub fn served(&self) -> &ServedResource {
+        &self.store.served
+    }
+
+    /// Says that they are not on any route any more: watches end. Requests that have come so far are answered.
+    pub fn retire(&self) {
+        self.store.retirement.end();
+    }
+}
+
+/// Makes the endpoints of a custom resource in one version. `namespaces` is the resource that namespaces are stored
+/// under. The resource must be made by [`ServedResource::custom`].
+pub fn custom(
+    schema: &'static Schema,
+    served: ServedResource,
+    namespaces: ResourceId,
+    admission: &Arc<dyn Admission>,
+) -> CustomEndpoints {
+    let store = ResourceStore::new(schema, served, namespaces, admission.clone());
+    let endpoint = |part| -> Arc<dyn ResourceEndpoint> { Arc::new(Endpoint { store: store.clone(), part }) };
+    let mut subresources = Vec::new();
+    if let Some(kind) = &store.served.custom {
+        if kind.scale().is_some()
+            && let Some(scale) = Scale::new(schema, store.clone(), namespaces)
+        {
+            subresources.push(("scale", Arc::new(scale) as Arc<dyn ResourceEndpoint>));
+        }
+        if kind.has_status() {
+            subresources.push(("status", endpoint(Part::Status)));
+        }
+    }
+    CustomEndpoints { resource: endpoint(Part::Main), subresources, store }
+}

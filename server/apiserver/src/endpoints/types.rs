@@ -1,0 +1,244 @@
+//! From bytes to trees and back by what a resource's types are: the Schema's for built-in kinds, what its definition says
+//! for a custom one. Handlers ask here and need not know which.
+
+use std::borrow::Cow;
+
+use bumpalo::Bump;
+use ringbolt_machinery::{
+    apply::ResetFields,
+    field::FieldError,
+    json::{self, Decoded, Mode, StrictError},
+    scan,
+    status::Status,
+    strict::StrictKind,
+    value::{Map, Value},
+};
+use ringbolt_storage::object::Object;
+
+use super::{reset_fields, resource::ResourceStore};
+use crate::registry::CustomKind;
+
+impl ResourceStore {
+    /// A stored object as a tree: in the storage version, or for a custom kind in the version of this store.
+    #[inline]
+    pub(crate) fn decode_stored<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
+        match &self.served.custom {
+            None => json::decode_stored(arena, self.schema, self.served.stored_type, stored)
+                .map_err(|e| Status::internal_error(e.to_string())),
+            Some(kind) => {
+                let mut object = self.decode_stored_plainly(arena, stored)?;
+                kind.read_stored(arena, &mut object);
+                Ok(object)
+            }
+        }
+    }
+
+    /// The same of an object of which it is known in which form it was written: one of another form is looked at with
+    /// the schema that there is now.
+    pub(crate) fn decode_stored_as<'a>(
+        &self,
+        arena: &'a Bump,
+        stored: &'a [u8],
+        stamp: u32,
+    ) -> Result<Value<'a>, Status> {
+        match &self.served.custom {
+            Some(kind) if has_form(&**kind, stamp) => self.decode_stored_plainly(arena, stored),
+            _ => self.decode_stored(arena, stored),
+        }
+    }
+
+    /// A stored object of a custom kind as it was written, but that it says what it is.
+    fn decode_stored_plainly<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
+        let failed = |e: json::DecodeError| Status::internal_error(e.to_string());
+        let meta = json::decode_stored(arena, self.schema, self.partial_type, stored).map_err(failed)?;
+        let end = scan::metadata_end(stored)
+            .ok_or_else(|| Status::internal_error("stored object without metadata"))?;
+        // What follows the metadata is `}`, or a comma and the other members: an object but for its brace.
+        let rest = stored.get(end..).unwrap_or_default();
+        let mut map = match rest.split_first() {
+            Some((b',', members)) => {
+                let text = arena.alloc_slice_fill_copy(members.len() + 1, b'{');
+                text[1..].copy_from_slice(members);
+                match json::decode_untyped(arena, text).map_err(failed)? {
+                    Value::Map(map) => map,
+                    _ => return Err(Status::internal_error("stored object is malformed")),
+                }
+            }
+            _ => Map::new_in(arena),
+        };
+        map.insert("kind", Value::String(self.kind()));
+        map.insert("apiVersion", Value::String(arena.alloc_str(&self.group_version)));
+        if let Value::Map(mut meta) = meta
+            && let Some(metadata) = meta.remove("metadata")
+        {
+            map.insert("metadata", metadata);
+        }
+        map.sort_keys();
+        Ok(Value::Map(map))
+    }
+
+    /// Appends the stored form of a tree as [`ResourceStore::decode_stored`] gives it to `out`, which is empty; answers
+    /// the offset of the version.
+    #[inline]
+    pub(crate) fn encode_stored_into(&self, object: &Value<'_>, out: &mut Vec<u8>) -> u32 {
+        match &self.served.custom {
+            None => json::encode_stored_into(self.schema, self.served.stored_type, object, out),
+            Some(kind) if kind.changes_to_store() => {
+                let arena = Bump::new();
+                let mut object = object.copy_into(&arena);
+                kind.to_stored(&arena, &mut object);
+                self.encode_custom_into(&object, out)
+            }
+            Some(_) => self.encode_custom_into(object, out),
+        }
+    }
+
+    /// The form of a custom object: metadata as the Schema has it, then all else in the order of the keys.
+    fn encode_custom_into(&self, object: &Value<'_>, out: &mut Vec<u8>) -> u32 {
+        let splice = json::encode_stored_into(self.schema, self.partial_type, object, out);
+        out.pop();
+        write_members(object, out);
+        out.push(b'}');
+        splice
+    }
+
+    /// The number of the form that an object is stored in by this version.
+    pub(crate) fn form(&self) -> u32 {
+        self.served.custom.as_ref().map_or(0, |kind| kind.form())
+    }
+
+    /// Whether stored bytes of an object with this stamp are what this version shows of it.
+    pub(crate) fn shows_as_stored(&self, stamp: u32) -> bool {
+        match &self.served.custom {
+            None => self.serves_stored_bytes(),
+            Some(kind) => has_form(&**kind, stamp),
+        }
+    }
+
+    /// Appends a custom object as this version shows it, without its first brace and what it is.
+    pub(crate) fn encode_shown_into(&self, object: &Value<'_>, out: &mut Vec<u8>) {
+        let splice = self.encode_custom_into(object, out);
+        let version = object.str_at(&["metadata", "resourceVersion"]).unwrap_or("");
+        if !version.is_empty() {
+            let mut text = Vec::with_capacity(version.len() + 24);
+            text.extend_from_slice(b"\"resourceVersion\":");
+            json::quote::write_string(&mut text, version);
+            text.push(b',');
+            let at = (splice as usize).min(out.len());
+            out.splice(at..at, text);
+        }
+    }
+
+    /// Appends an object of this version as JSON, whole.
+    pub(crate) fn encode_shown(&self, object: &Value<'_>, out: &mut Vec<u8>) {
+        match self.served.custom {
+            None => json::encode(self.schema, self.served.facts.ty, object, out),
+            Some(_) => json::encode_untyped(object, out),
+        }
+    }
+
+    /// Gives a tree that was patched the form that decoding its JSON would have given it, defaults included for a custom
+    /// kind.
+    pub(crate) fn retype<'a>(
+        &self,
+        arena: &'a Bump,
+        value: &Value<'a>,
+        mode: Mode,
+    ) -> Result<Decoded<'a>, String> {
+        match &self.served.custom {
+            None => {
+                json::retype(arena, self.schema, self.served.facts.ty, value, mode).map_err(|e| e.to_string())
+            }
+            Some(_) => self.take_in(arena, value.clone(), mode),
+        }
+    }
+
+    /// Takes in an object of a custom kind that was decoded without a schema. An object of another kind is not looked
+    /// at: validation refuses it.
+    pub(crate) fn take_in<'a>(
+        &self,
+        arena: &'a Bump,
+        mut object: Value<'a>,
+        mode: Mode,
+    ) -> Result<Decoded<'a>, String> {
+        let mut strict_errors = Vec::new();
+        if let Some(kind) = &self.served.custom {
+            let mut unknown = (mode == Mode::Strict).then(Vec::new);
+            kind.take_in(arena, &mut object, unknown.as_mut())?;
+            let error = |path| StrictError { kind: StrictKind::Unknown, path };
+            strict_errors.extend(unknown.into_iter().flatten().map(error));
+        }
+        Ok(Decoded { value: object, strict_errors })
+    }
+
+    /// What a write through a subresource (empty for the object itself) puts back.
+    pub(crate) fn reset_fields(&self, subresource: &str) -> ResetFields {
+        match &self.served.custom {
+            None => reset_fields::of(self.group(), self.resource(), subresource),
+            Some(kind) => reset_fields::of_custom(kind.has_status(), subresource),
+        }
+    }
+
+    /// The number of a selectable field of a custom kind.
+    pub(crate) fn custom_selectable(&self, field: &str) -> Option<usize> {
+        self.served.custom.as_ref()?.selectable().iter().position(|selectable| selectable.name == field)
+    }
+
+    /// The value of a selectable field of a custom object; empty where there is none.
+    pub(crate) fn custom_field(&self, object: &Object, number: usize) -> String {
+        let Some(kind) = &self.served.custom else { return String::new() };
+        let Some(field) = kind.selectable().get(number) else { return String::new() };
+        if has_form(&**kind, object.attributes.stamp) {
+            let path: Vec<&str> = field.path.iter().map(String::as_str).collect();
+            return scan::scalar(&object.json, &path).map(Cow::into_owned).unwrap_or_default();
+        }
+        let arena = Bump::new();
+        let Ok(tree) = self.decode_stored(&arena, &object.json) else { return String::new() };
+        let value = field.path.iter().try_fold(&tree, |at, name| at.as_map()?.get(name));
+        match value {
+            Some(Value::String(text)) => (*text).to_owned(),
+            Some(Value::Bool(value)) => value.to_string(),
+            Some(Value::Int(number)) => number.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    /// What is wrong with what an object says it is, where that is not what it must be: nothing else is looked at then,
+    /// and the Status names the kind that it says.
+    pub(crate) fn type_error(&self, object: &Value<'_>, name: &str) -> Option<Status> {
+        self.served.custom.as_ref()?;
+        let (kind, version) =
+            (object.str_at(&["kind"]).unwrap_or(""), object.str_at(&["apiVersion"]).unwrap_or(""));
+        let mut errors = Vec::new();
+        if kind != self.kind() {
+            errors.push(FieldError::invalid("kind", kind, format!("must be {}", self.kind())));
+        }
+        if version != self.group_version {
+            errors.push(FieldError::invalid(
+                "apiVersion",
+                version,
+                format!("must be {}", self.group_version),
+            ));
+        }
+        let group = version.split_once('/').map_or("", |(group, _)| group);
+        (!errors.is_empty()).then(|| Status::invalid(group, kind, name, &errors))
+    }
+}
+
+fn has_form(kind: &dyn CustomKind, stamp: u32) -> bool {
+    stamp != 0 && kind.form() == stamp
+}
+
+/// Writes the members of an object behind its metadata: each with a comma before it, in the order of the keys.
+fn write_members(object: &Value<'_>, out: &mut Vec<u8>) {
+    let Some(map) = object.as_map() else { return };
+    let mut members: Vec<_> =
+        map.iter().filter(|(key, _)| !matches!(*key, "kind" | "apiVersion" | "metadata")).collect();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    for (key, value) in members {
+        out.push(b',');
+        json::quote::write_string(out, key);
+        out.push(b':');
+        json::encode_untyped(value, out);
+    }
+}
