@@ -161,6 +161,11 @@ pub trait Strategy: Send + Sync {
     fn annotation_of_field(&self) -> Option<&'static str> {
         None
     }
+    /// Whether the first delete does no more than set the time and what [`Strategy::begin_deletion`] adds, whatever its
+    /// options say of dependents (a CustomResourceDefinition, which waits for its objects).
+    fn only_marks_at_first(&self) -> bool {
+        false
+    }
     /// Marks an object whose deletion has begun (a namespace's phase).
     fn begin_deletion<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
         let _ = (arena, object);

@@ -20,6 +20,7 @@ mod seen;
 mod semantic;
 pub mod services;
 mod strategy;
-mod tree;
+pub mod tree;
 mod validation;
 mod warnings;
+pub mod webhook_client;

@@ -166,7 +166,8 @@ impl Registry {
 
     /// Adds what another server of the chain serves, in every version that the Schema has on by default.
     pub fn serve(&mut self, schema: &'static Schema, foreign: &Foreign) {
-        let is = |r: &&Resource| r.on_by_default && (r.group, r.resource) == (foreign.group, foreign.resource);
+        let is =
+            |r: &&Resource| r.on_by_default && (r.group, r.resource) == (foreign.group, foreign.resource);
         for facts in schema.resources.iter().filter(is) {
             let stored = self.store(&stored_name(facts.group, facts.resource));
             self.served.push(ServedResource {

@@ -5,7 +5,7 @@ use ringbolt_machinery::value::{Map, Value};
 
 /// Whether a value is what Go would leave out under `omitempty`.
 #[inline]
-pub(crate) fn is_zero(value: &Value<'_>) -> bool {
+pub fn is_zero(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(b) => !b,
@@ -19,7 +19,7 @@ pub(crate) fn is_zero(value: &Value<'_>) -> bool {
 }
 
 /// Reading and defaulting members of a map.
-pub(crate) trait Members<'a> {
+pub trait Members<'a> {
     /// Whether the member is there and not `null`: Go's pointer is set.
     fn has(&self, key: &str) -> bool;
     /// Whether the member is missing, `null` or zero.
@@ -118,7 +118,7 @@ impl<'a> Members<'a> for Map<'a> {
 }
 
 /// The root of an object as a map, made one where it is not.
-pub(crate) fn root<'v, 'a>(arena: &'a Bump, object: &'v mut Value<'a>) -> &'v mut Map<'a> {
+pub fn root<'v, 'a>(arena: &'a Bump, object: &'v mut Value<'a>) -> &'v mut Map<'a> {
     if object.as_map().is_none() {
         *object = Value::Map(Map::new_in(arena));
     }
@@ -129,7 +129,7 @@ pub(crate) fn root<'v, 'a>(arena: &'a Bump, object: &'v mut Value<'a>) -> &'v mu
 }
 
 /// A list of values.
-pub(crate) fn list<'a>(arena: &'a Bump, items: impl IntoIterator<Item = Value<'a>>) -> Value<'a> {
+pub fn list<'a>(arena: &'a Bump, items: impl IntoIterator<Item = Value<'a>>) -> Value<'a> {
     let items = items.into_iter();
     let mut out = ArenaVec::with_capacity_in(items.size_hint().0, arena);
     out.extend(items);
@@ -137,7 +137,7 @@ pub(crate) fn list<'a>(arena: &'a Bump, items: impl IntoIterator<Item = Value<'a
 }
 
 /// A map of entries with distinct keys.
-pub(crate) fn map<'a>(arena: &'a Bump, entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> Value<'a> {
+pub fn map<'a>(arena: &'a Bump, entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> Value<'a> {
     let entries = entries.into_iter();
     let mut out = ArenaVec::with_capacity_in(entries.size_hint().0, arena);
     out.extend(entries);
@@ -145,7 +145,7 @@ pub(crate) fn map<'a>(arena: &'a Bump, entries: impl IntoIterator<Item = (&'a st
 }
 
 /// The list at a key, made where there is none.
-pub(crate) fn list_mut<'v, 'a>(map: &'v mut Map<'a>, key: &'a str) -> &'v mut ArenaVec<'a, Value<'a>> {
+pub fn list_mut<'v, 'a>(map: &'v mut Map<'a>, key: &'a str) -> &'v mut ArenaVec<'a, Value<'a>> {
     let arena = map.arena();
     if map.get(key).is_none_or(|v| v.as_list().is_none()) {
         map.insert(key, list(arena, []));
@@ -158,7 +158,7 @@ pub(crate) fn list_mut<'v, 'a>(map: &'v mut Map<'a>, key: &'a str) -> &'v mut Ar
 
 /// Whether two trees that were both decoded by the Schema say the same: the order of members does not matter, and
 /// neither does whether something empty is written.
-pub(crate) fn same(a: Option<&Value<'_>>, b: Option<&Value<'_>>) -> bool {
+pub fn same(a: Option<&Value<'_>>, b: Option<&Value<'_>>) -> bool {
     let empty = |v: &Value<'_>| match v {
         Value::Null => true,
         Value::List(l) => l.is_empty(),

@@ -1,2 +1,5 @@
 //! The extensions server: CustomResourceDefinitions, and the resources that they define.
 #![forbid(unsafe_code)]
+
+pub mod definition;
+pub mod limits;

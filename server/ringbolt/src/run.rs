@@ -10,6 +10,7 @@ use ringbolt_apiserver::{
 };
 use ringbolt_controlplane::registry::{self, Registry};
 use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsConfig, give_back_memory};
+use ringbolt_extensions::definition;
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::embedded::{Embedded, EmbeddedOptions};
 use signal_hook::{
@@ -155,6 +156,7 @@ impl Opened {
     fn open(settings: &Settings) -> Result<Opened, String> {
         let schema = Schema::builtin();
         let mut registry = registry::build(schema);
+        registry.serve(schema, &definition::served());
         registry.serve(schema, &api_service::served());
         let folder = layout::store(&settings.data_dir);
         let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -199,6 +199,17 @@ impl Delete {
             store.admission.validate(&attributes, arena, None, Some(&object))?;
         }
 
+        if strategy.only_marks_at_first() && !metadata::is_terminating(&object) {
+            let now = rfc3339(jiff::Timestamp::now());
+            metadata::of(arena, &mut object)
+                .insert("deletionTimestamp", Value::String(arena.alloc_str(&now)));
+            strategy.begin_deletion(arena, &mut object);
+            let encoded = write::encode(store, &object);
+            let json = write::with_version(&encoded, stored.revision);
+            let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
+            return Ok(Step::Write(write, Deleted::Marked(json)));
+        }
+
         let finalizers = metadata::finalizers(&object);
         let wanted = self.finalizers(&finalizers);
         let finalizers_change = wanted != finalizers;

@@ -58,6 +58,7 @@ fn has_reset_status(group: &str, resource: &str) -> bool {
                 | "services"
         ),
         "admissionregistration.k8s.io" => resource == "validatingadmissionpolicies",
+        "apiextensions.k8s.io" => resource == "customresourcedefinitions",
         "apiregistration.k8s.io" => resource == "apiservices",
         "apps" => matches!(resource, "daemonsets" | "deployments" | "replicasets" | "statefulsets"),
         "autoscaling" => resource == "horizontalpodautoscalers",
@@ -83,6 +84,7 @@ fn has_reset_status(group: &str, resource: &str) -> bool {
 /// What a write of the status leaves alone.
 fn through_status(group: &str, resource: &str) -> Paths {
     match (group, resource) {
+        ("apiextensions.k8s.io", _) => SPEC,
         ("", "pods") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
         ("apps", "deployments") => &[&["spec"], &["metadata", "labels"]],
         ("" | "apps" | "autoscaling" | "batch" | "policy", _) | ("networking.k8s.io", "ingresses") => SPEC,

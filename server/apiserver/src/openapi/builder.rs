@@ -16,7 +16,7 @@ use bytes::Bytes;
 use ringbolt_descriptions::Descriptions;
 use ringbolt_machinery::{
     openapi::{Contents, v2, v3},
-    schema::{Group, Schema},
+    schema::Schema,
 };
 use rustix::thread::CpuSet;
 
@@ -24,9 +24,6 @@ use crate::{endpoints::gzip, limits::OPENAPI_KEPT_BYTES};
 
 /// How much less of a CPU the thread gets than the cores where both want it (of 19).
 const NICE: i32 = 10;
-
-/// Groups of other servers of the chain.
-const ELSEWHERE: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 /// How a document is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +58,6 @@ pub(super) struct Document {
 /// The documents of a server.
 pub(super) struct Documents {
     schema: &'static Schema,
-    /// What is documented of it.
-    groups: Vec<Group>,
     openid: bool,
     /// Names of v3, sorted.
     pub(super) names: Vec<String>,
@@ -123,12 +118,10 @@ impl Job {
 
 impl Documents {
     pub(super) fn new(schema: &'static Schema, openid: bool) -> Self {
-        let elsewhere = |group: &&Group| ELSEWHERE.contains(&group.name);
-        let groups: Vec<_> = schema.groups.iter().filter(|group| !elsewhere(group)).cloned().collect();
-        let names = v3::names(&groups, openid);
+        let names = v3::names(&schema.groups, openid);
         let state = State { hashes: vec![None; names.len()], ..State::default() };
         let cpus = rustix::thread::sched_getaffinity(None).ok();
-        Documents { schema, groups, openid, names, cpus, state: Mutex::new(state) }
+        Documents { schema, openid, names, cpus, state: Mutex::new(state) }
     }
 
     /// The document, if it is kept.
@@ -211,8 +204,12 @@ impl Documents {
             };
             text.map(|text| text.into_owned())
         };
-        let contents =
-            Contents { schema: self.schema, groups: &self.groups, openid: self.openid, describe: &describe };
+        let contents = Contents {
+            schema: self.schema,
+            groups: &self.schema.groups,
+            openid: self.openid,
+            describe: &describe,
+        };
         match wanted {
             Wanted::V2 { form, gzip } => {
                 let (hash, json) = self.v2_hash(&contents);

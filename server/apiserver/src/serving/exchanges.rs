@@ -236,7 +236,10 @@ impl Exchanges {
         }
         let mut sent = false;
         self.each_slot(|this, slot| {
-            if matches!(this.slots[slot].phase, Phase::Stream { full: true, .. } | Phase::Relay { full: true, .. }) {
+            if matches!(
+                this.slots[slot].phase,
+                Phase::Stream { full: true, .. } | Phase::Relay { full: true, .. }
+            ) {
                 sent |= this.poll(responder, slot, false);
             }
         });

@@ -2,7 +2,7 @@
 
 mod policies;
 mod rules;
-mod url;
+pub(crate) mod url;
 mod webhooks;
 
 use ringbolt_machinery::{

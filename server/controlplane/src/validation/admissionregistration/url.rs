@@ -102,7 +102,7 @@ fn escapes(text: &str) -> Result<(), String> {
 }
 
 /// The URL of a webhook.
-pub(super) fn validate(text: &str, path: &str, errors: &mut Errors) {
+pub(crate) fn validate(text: &str, path: &str, errors: &mut Errors) {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match parse(text) {
         Ok(url) => url,
@@ -131,7 +131,7 @@ pub(super) fn validate(text: &str, path: &str, errors: &mut Errors) {
 }
 
 /// The service of a webhook.
-pub(super) fn service(service: &Map<'_>, path: &str, errors: &mut Errors) {
+pub(crate) fn service(service: &Map<'_>, path: &str, errors: &mut Errors) {
     // The real server mixes the two up: both are asked for under the other's name.
     for (member, shown) in [("namespace", "name"), ("name", "namespace")] {
         if service.lacks(member) {

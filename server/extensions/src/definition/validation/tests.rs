@@ -1,0 +1,1 @@
+//! Tables of what is wrong with definitions.
