@@ -10,7 +10,9 @@ use bumpalo::Bump;
 use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_storage::{api::Write, storage::Storage};
 
-pub use crate::endpoints::identity::generate_name_with as generate_name;
+pub use crate::endpoints::identity::{
+    SUFFIX_LENGTH as GENERATED_LETTERS, generate_name_with as generate_name,
+};
 use crate::{
     authentication::UserInfo,
     registry::{Part, ServedResource},

@@ -22,6 +22,7 @@ use crate::{
         clock::HttpDate,
         tasks::{Spawner, Timers},
     },
+    templates::Templates,
 };
 
 /// A cheap handle to the core's state. Never leaves its core; clone it into tasks.
@@ -58,6 +59,8 @@ pub struct CoreState {
     pub(crate) frames: EventFrames,
     /// Tokens whose signatures were found good on this core.
     pub(crate) verified_tokens: VerifiedTokens,
+    /// Specs that came before.
+    pub(crate) templates: RefCell<Templates>,
     arenas: RefCell<Vec<Bump>>,
     scratch: RefCell<Vec<u8>>,
     /// Seconds since the epoch, as they were read in this turn.
@@ -129,6 +132,7 @@ impl CoreContext {
             metrics: OnceCell::new(),
             frames: EventFrames::default(),
             verified_tokens: VerifiedTokens::default(),
+            templates: RefCell::default(),
             arenas: RefCell::default(),
             scratch: RefCell::default(),
             second: Cell::new(None),

@@ -26,4 +26,5 @@ pub mod routes;
 pub mod selectable;
 pub mod server;
 pub mod serving;
+pub mod templates;
 pub mod version;

@@ -10,6 +10,15 @@ pub const ARENA_KEPT: usize = 512 << 10;
 pub const ARENAS_KEPT: usize = 4;
 /// What a core keeps of the memory that objects are encoded in before they are stored. Nearly all are smaller.
 pub const ENCODING_KEPT: usize = 64 << 10;
+/// What the specs take that a core knows (see `templates`): 60 of 4 KiB, with all that came of them.
+pub const SPEC_TEMPLATES_BYTES: usize = 2 << 20;
+/// A longer spec is decoded each time: it would take the place of many.
+pub const SPEC_TEMPLATE_SOURCE: usize = 64 << 10;
+/// Specs, by their hashes, that a core remembers to have seen once: more than are in turn where many controllers make
+/// pods at a time.
+pub const SPEC_SIGHTINGS: usize = 512;
+/// So many times in a row something else becomes of a spec before that is what is expected of it.
+pub const SPEC_TEMPLATE_MISSES: u32 = 8;
 /// Random bytes drawn with one system call: 64 UUIDs.
 pub const RANDOM_BLOCK: usize = 1024;
 /// Largest request body; larger ones get 413 (`MaxRequestBodyBytes` of the generic server).

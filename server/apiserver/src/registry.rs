@@ -21,7 +21,7 @@ pub use self::{
     custom_kind::{CustomKind, FieldPath, ScalePaths, SelectableField},
     shared::Shared,
 };
-use crate::{authentication::UserInfo, selectable::Selectable};
+use crate::{authentication::UserInfo, selectable::Selectable, templates::SpecRules};
 
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,19 @@ pub trait Strategy: Send + Sync {
     fn early_warnings(&self, object: &Value<'_>) -> Vec<String> {
         let _ = object;
         Vec::new()
+    }
+    /// What there is to know of specs that come again and again; nothing for most kinds. A kind that has it has one
+    /// version, and no defaults but in its spec and status.
+    fn spec_rules(&self) -> Option<SpecRules> {
+        None
+    }
+    /// [`Strategy::validate`] of an object whose spec is known to be good.
+    fn validate_beside_spec(&self, object: &Value<'_>) -> Vec<FieldError> {
+        self.validate(object)
+    }
+    /// [`Strategy::warnings`] of a new object whose spec is known to be nothing to be warned about.
+    fn warnings_beside_spec(&self, object: &Value<'_>) -> Vec<String> {
+        self.warnings(Part::Main, object, None)
     }
     /// Whether a PUT of a missing object creates it.
     fn allow_create_on_update(&self) -> bool;

@@ -4,6 +4,7 @@
 
 pub mod apply;
 pub mod field;
+pub mod frozen;
 pub mod int_or_string;
 pub mod json;
 pub mod limits;

@@ -52,9 +52,15 @@ pub const ALL: &[Scenario] = &[
     scenario("create_pod", "POST of a pod of 4 KiB in JSON", 50, writes::create_pod),
     scenario(
         "create_pod_admitted",
-        "POST of a pod as a ReplicaSet makes it, through the admission plugins that are on by default",
+        "POST of a pod as a ReplicaSet makes it, of a spec that came before, through the admission plugins that are on by default",
         50,
         writes::create_pod_admitted,
+    ),
+    scenario(
+        "create_pod_new_spec",
+        "the same where each pod has a spec of its own",
+        50,
+        writes::create_pod_new_spec,
     ),
     scenario("create_pod_protobuf", "POST of the same pod in protobuf", 50, writes::create_pod_protobuf),
     scenario(

@@ -47,6 +47,15 @@ pub(super) fn create_pod_admitted(_: Scale) -> Run {
     write(&Server::with_admission(), &ask, "\"serviceAccountToken\"")
 }
 
+pub(super) fn create_pod_new_spec(_: Scale) -> Run {
+    // Each mounts another ConfigMap, so none has the spec of one before it.
+    let body = objects::new_pod(&format!("web-{NUMBER}"));
+    let body =
+        body.replace(r#""configMap":{"name":"settings"}"#, &format!(r#""configMap":{{"name":"{NUMBER}"}}"#));
+    let ask = Ask::send("POST", PODS, body.as_bytes());
+    write(&Server::with_admission(), &ask, "\"serviceAccountToken\"")
+}
+
 pub(super) fn create_pod_protobuf(_: Scale) -> Run {
     let text = objects::pod(&format!("web-{NUMBER}"));
     let (schema, arena) = (Schema::builtin(), Bump::new());

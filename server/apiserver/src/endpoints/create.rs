@@ -23,6 +23,7 @@ use crate::{
     registry::{HandedOut, Part},
     request::Request,
     response::{Outcome, Response},
+    templates::Spec,
 };
 
 /// Everything a create needs beyond the request's borrow.
@@ -106,12 +107,23 @@ impl Create {
             warnings.clear();
             let prepared = self.core.with_arena(|arena| {
                 // All of it lies in the arena, which forgets it at once: taking it apart would be a walk for nothing.
-                let mut object = ManuallyDrop::new(self.body.decode(&self.store, arena)?);
+                let templates = &self.core.templates;
+                // An object that is too large with its managed fields is decoded anew, and that is seldom.
+                let (object, mut spec) = match owners {
+                    Owners::Kept => self.body.decode_knowing(&self.store, templates, arena)?,
+                    Owners::Dropped => (self.body.decode(&self.store, arena)?, Spec::UNKNOWN),
+                };
+                let mut object = ManuallyDrop::new(object);
                 warnings.append(&mut self.body.warnings.borrow_mut());
                 owner_references::deduplicate(arena, &mut object, false, warnings);
                 metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
-                owners.track(arena, &mut object, |object| self.tracker.created(arena, &self.store, object));
-                prepare(&self.store, &self.core, context, arena, &mut object, warnings)
+                owners.track(arena, &mut object, |object| match spec.is_watched() {
+                    true => {
+                        self.tracker.created_knowing(arena, &self.store, templates, &mut spec, object);
+                    }
+                    false => self.tracker.created(arena, &self.store, object),
+                });
+                prepare_knowing(&self.store, &self.core, context, arena, &mut object, &spec, warnings)
             });
             let prepared = match prepared {
                 Err(status) if waits < ADMISSION_ATTEMPTS && self.store.admission.may_pass_soon(&status) => {
@@ -165,14 +177,27 @@ impl Create {
     }
 }
 
-/// Takes a decoded object through everything that comes before storage: system metadata, strategy, validation. What was
-/// warned about goes with the answer, also where that is a refusal.
+/// [`prepare_knowing`] of an object whose spec is nothing special.
 pub(crate) fn prepare<'a>(
     store: &ResourceStore,
     core: &CoreContext,
     context: Context<'_>,
     arena: &'a bumpalo::Bump,
     object: &mut Value<'a>,
+    warnings: &mut Vec<String>,
+) -> Result<Prepared, Status> {
+    prepare_knowing(store, core, context, arena, object, &Spec::UNKNOWN, warnings)
+}
+
+/// Takes a decoded object through everything that comes before storage: system metadata, strategy, validation. What was
+/// warned about goes with the answer, also where that is a refusal.
+fn prepare_knowing<'a>(
+    store: &ResourceStore,
+    core: &CoreContext,
+    context: Context<'_>,
+    arena: &'a bumpalo::Bump,
+    object: &mut Value<'a>,
+    spec: &Spec<'a>,
     warnings: &mut Vec<String>,
 ) -> Result<Prepared, Status> {
     let Context { user, namespace, requested, dry_run } = context;
@@ -214,6 +239,10 @@ pub(crate) fn prepare<'a>(
     if let Some(status) = store.type_error(object, &name) {
         return Err(status);
     }
+    let rules =
+        strategy.spec_rules().filter(|rules| spec.template().is_some() && (rules.stands_alone)(object));
+    let own_spec = object.path(&["spec"]);
+    let finished = rules.zip(own_spec).and_then(|(rules, own)| spec.finished(rules.made_up, own));
     let errors = field::found(|| {
         let mut errors = validation::validate_object_meta(
             object,
@@ -221,13 +250,21 @@ pub(crate) fn prepare<'a>(
             &|name, prefix| strategy.name_errors_of(object, name, prefix),
             "metadata",
         );
-        errors.extend(strategy.validate(object));
+        errors.extend(match &finished {
+            Some(_) => strategy.validate_beside_spec(object),
+            None => strategy.validate(object),
+        });
         errors
     });
     if !errors.is_empty() {
         return Err(invalid(&errors));
     }
-    warnings.extend(field::found(|| strategy.warnings(Part::Main, object, None)));
+    let found = field::found(|| match &finished {
+        Some(_) => strategy.warnings_beside_spec(object),
+        None => strategy.warnings(Part::Main, object, None),
+    });
+    let is_plain = found.is_empty();
+    warnings.extend(found);
     // A POST was asked about before it came here.
     if !requested.is_empty() {
         store.admission.confirm_create(&attributes, requested)?;
@@ -240,7 +277,16 @@ pub(crate) fn prepare<'a>(
     if !dry_run && version.parse::<u64>().is_ok_and(|v| v != 0) {
         return Err(Status::unknown_error("resourceVersion should not be set on objects to be created"));
     }
-    let encoded = write::encode(store, object);
+    let text = finished.map(|(finished, name)| {
+        let mut text = bumpalo::collections::Vec::new_in(arena);
+        finished.write(name, &mut text);
+        text
+    });
+    let encoded = write::encode_knowing(store, object, text.as_deref(), |json| {
+        if let (true, Some(rules), Some(own)) = (is_plain, rules, own_spec) {
+            spec.finish(rules.made_up, store.schema, own, json);
+        }
+    });
     let write = write::put(store, object, encoded, Precondition::Absent);
     Ok(Prepared { write, name, generated, version, charges, handed_out })
 }

@@ -7,7 +7,7 @@ use crate::core::CoreState;
 /// Letters of generated name suffixes: no vowels, none that look alike (`apimachinery` `rand.String`).
 const SUFFIX_LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// Letters added to `generateName`.
-const SUFFIX_LENGTH: usize = 5;
+pub const SUFFIX_LENGTH: usize = 5;
 /// `generateName` is cut to this before the suffix goes on: 63 less the suffix.
 const PREFIX_MAX: usize = 58;
 

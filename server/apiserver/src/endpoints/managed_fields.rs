@@ -1,16 +1,22 @@
 //! Who wrote which field: `metadata.managedFields` through create, update and patch.
 
+use std::cell::RefCell;
+
 use bumpalo::Bump;
 use ringbolt_machinery::{
     apply::{self, Applied, ApplyError, FieldManager, ResetFields, Unconverted, Versions},
-    json::quote,
+    json::{KnownText, quote},
     status::{Cause, Status},
     value::{Map, Value},
 };
 use ringbolt_storage::object::Object;
 
 use super::{identity::now_rfc3339, metadata, resource::ResourceStore};
-use crate::{limits::FIELD_MANAGER_MAX, request::Request};
+use crate::{
+    limits::FIELD_MANAGER_MAX,
+    request::Request,
+    templates::{Spec, Templates},
+};
 
 /// Who writes, and through what.
 pub(crate) struct Tracker {
@@ -73,10 +79,52 @@ impl Tracker {
     /// Notes a create. What only the server decides is taken away first, so that nobody owns it.
     pub(crate) fn created<'a>(&self, arena: &'a Bump, store: &ResourceStore, object: &mut Value<'a>) {
         let meta = metadata::of(arena, object);
-        for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        for field in SERVERS_METADATA {
             meta.remove(field);
         }
         self.track(arena, store, None, object);
+    }
+
+    /// Notes a create whose spec may be known, or is to be from now on.
+    pub(crate) fn created_knowing<'a>(
+        &self,
+        arena: &'a Bump,
+        store: &ResourceStore,
+        templates: &RefCell<Templates>,
+        spec: &mut Spec<'a>,
+        object: &mut Value<'a>,
+    ) {
+        let template = spec.template().cloned();
+        // Takes the spec out: what is normal stays as it is, and whatever stands for it is not looked at.
+        let mut own = Value::Null;
+        if template.is_some()
+            && let Some(slot) = object.path_mut(&["spec"])
+        {
+            own = std::mem::replace(slot, Value::Bool(true));
+        }
+        let meta = metadata::of(arena, object);
+        for field in SERVERS_METADATA {
+            meta.remove(field);
+        }
+        let manager = self.field_manager(store);
+        apply::normalize(arena, store.schema, store.served.facts.ty, object);
+        if template.is_some()
+            && let Some(slot) = object.path_mut(&["spec"])
+        {
+            *slot = own;
+        }
+        let text = template.as_ref().map(|template| template.fields());
+        let mut known = KnownText { member: "spec", text, place: 0..0 };
+        let mut fields = None;
+        let learns = spec.learns();
+        let learn = |text: &[u8]| fields = learns.then(|| text.to_owned());
+        let list = manager.create_knowing(arena, object, &self.manager, &now_rfc3339(), &mut known, learn);
+        if let (Some(fields), Some(value)) = (fields, object.path(&["spec"]))
+            && let Some((_, field)) = store.schema.get(store.served.facts.ty).field("spec")
+        {
+            spec.learn(templates, store.schema, field.ty, value, &fields);
+        }
+        put_list(arena, object, list);
     }
 
     /// Notes an update of `old`, as it was read.
@@ -118,15 +166,7 @@ impl Tracker {
                 }
             }
         };
-        let meta = metadata::of(arena, object);
-        match list {
-            Some(list) => {
-                meta.insert("managedFields", list);
-            }
-            None => {
-                meta.remove("managedFields");
-            }
-        }
+        put_list(arena, object, list);
     }
 
     /// Applies a configuration to what is stored, if anything. The outcome is as
@@ -155,6 +195,22 @@ impl Tracker {
         apply::normalize(arena, store.schema, store.served.facts.ty, &mut live);
         let applied = manager.apply(arena, &live, config, &self.manager, force, &now_rfc3339());
         Ok((live, applied.map_err(refused)?))
+    }
+}
+
+/// Metadata that only the server decides.
+const SERVERS_METADATA: [&str; 4] = ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
+
+/// Puts the list of who owns what on an object.
+fn put_list<'a>(arena: &'a Bump, object: &mut Value<'a>, list: Option<Value<'a>>) {
+    let meta = metadata::of(arena, object);
+    match list {
+        Some(list) => {
+            meta.insert("managedFields", list);
+        }
+        None => {
+            meta.remove("managedFields");
+        }
     }
 }
 

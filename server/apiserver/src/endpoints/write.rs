@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::write_json_string,
+    json::{self, KnownText},
     status::{Cause, Details, Status},
     value::Value,
 };
@@ -18,9 +19,27 @@ use crate::limits::ENCODING_KEPT;
 
 /// Encodes a tree of the storage version into the stored form.
 pub(crate) fn encode(store: &ResourceStore, object: &Value<'_>) -> EncodedObject {
+    encode_knowing(store, object, None, |_| {})
+}
+
+/// The same with what is known to be written of its spec. Else `learn` is told.
+pub(crate) fn encode_knowing(
+    store: &ResourceStore,
+    object: &Value<'_>,
+    spec: Option<&[u8]>,
+    learn: impl FnOnce(&[u8]),
+) -> EncodedObject {
+    let mut known = KnownText { member: "spec", text: spec, place: 0..0 };
     ENCODING.with_borrow_mut(|encoding| {
         encoding.clear();
-        let splice = store.encode_stored_into(object, encoding);
+        let ty = store.served.stored_type;
+        let splice = match store.is_custom() {
+            true => store.encode_stored_into(object, encoding),
+            false => json::encode_stored_knowing(store.schema, ty, object, &mut known, encoding),
+        };
+        if spec.is_none() {
+            learn(encoding.get(known.place).unwrap_or_default());
+        }
         // What is stored has the memory that it needs and no more, from here on: its version fits in.
         let mut json = Vec::with_capacity(encoding.len() + VERSION_BYTES_MAX);
         json.extend_from_slice(encoding);

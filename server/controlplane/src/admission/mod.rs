@@ -41,6 +41,7 @@ use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
 use ringbolt_storage::api::Write;
 
 pub use self::configuration::plugins;
+pub(crate) use self::service_account::TOKEN_VOLUMES;
 use self::{
     configuration::ConfigurationError,
     event_rate_limit::EventRateLimit,

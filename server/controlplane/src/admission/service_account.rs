@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use bumpalo::Bump;
 use memchr::memmem::Finder;
-use ringbolt_apiserver::admission::{Attributes, Operation, generate_name};
+use ringbolt_apiserver::admission::{Attributes, GENERATED_LETTERS, Operation, generate_name};
 use ringbolt_machinery::{
+    frozen::MadeUp,
     status::{Reason, Status},
     value::{Map, Value},
 };
@@ -34,6 +35,8 @@ static ENFORCES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(ENFORC
 static PULL_SECRETS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("imagePullSecrets"));
 /// What volumes of tokens are named after.
 const VOLUME_PREFIX: &str = "kube-api-access-";
+/// The names of these volumes.
+pub(crate) const TOKEN_VOLUMES: MadeUp = MadeUp { prefix: VOLUME_PREFIX, letters: GENERATED_LETTERS };
 /// Where containers find their token.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// For how long kubelets ask for tokens of these volumes (`WarnOnlyBoundTokenExpirationSeconds`).

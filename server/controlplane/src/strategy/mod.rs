@@ -32,6 +32,7 @@ use ringbolt_apiserver::{
     authentication::UserInfo,
     registry::{Grace, HandedOut, Part, Strategy},
     selectable::Selectable,
+    templates::SpecRules,
 };
 use ringbolt_machinery::{
     field::FieldError,
@@ -248,6 +249,27 @@ impl Strategy for ResourceStrategy {
         if let Some(warn) = hook {
             warn(object, old, &mut warnings);
         }
+        warnings
+    }
+
+    fn spec_rules(&self) -> Option<SpecRules> {
+        self.rules.repeated.map(|repeated| repeated.rules)
+    }
+
+    fn validate_beside_spec(&self, object: &Value<'_>) -> Vec<FieldError> {
+        let Some(repeated) = self.rules.repeated else { return self.validate(object) };
+        let mut errors = Vec::new();
+        if self.rules.standard_finalizers {
+            common::standard_finalizers(object, &mut errors);
+        }
+        (repeated.validate)(object, &mut errors);
+        errors
+    }
+
+    fn warnings_beside_spec(&self, object: &Value<'_>) -> Vec<String> {
+        let Some(repeated) = self.rules.repeated else { return self.warnings(Part::Main, object, None) };
+        let mut warnings = Vec::new();
+        (repeated.warnings)(object, None, &mut warnings);
         warnings
     }
 

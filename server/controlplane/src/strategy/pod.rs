@@ -3,16 +3,17 @@
 use std::sync::LazyLock;
 
 use bumpalo::Bump;
-use ringbolt_apiserver::registry::Part;
+use ringbolt_apiserver::{registry::Part, templates::SpecRules};
 use ringbolt_machinery::value::{Map, Value};
 
 use super::{
     Rules, common,
     disabled::{Disabled, Member, in_use},
-    rules::Generation,
+    rules::{Generation, Repeated},
     selectable::POD,
 };
 use crate::{
+    admission::TOKEN_VOLUMES,
     pod_resources, quality_of_service,
     tree::{Members, list, list_mut, map, root},
     validation,
@@ -28,6 +29,13 @@ const APP_ARMOR_ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.
 /// The three lists of containers in a pod spec.
 pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
+/// Controllers make many pods of one spec.
+static REPEATED: Repeated = Repeated {
+    rules: SpecRules { made_up: TOKEN_VOLUMES, stands_alone: validation::pod::spec_stands_alone },
+    validate: validation::pod::validate_beside_spec,
+    warnings: crate::warnings::pod_beside_spec,
+};
+
 pub(super) fn rules() -> Rules {
     Rules {
         returns_deleted: true,
@@ -39,6 +47,7 @@ pub(super) fn rules() -> Rules {
         validate: Some(validation::pod::validate),
         validate_update: Some(validation::pod::validate_update),
         warnings: Some(crate::warnings::pod),
+        repeated: Some(&REPEATED),
         early_warnings: Some(warn_of_app_armor),
         status_warnings: Some(crate::warnings::pod_status),
         ..Rules::STATUS

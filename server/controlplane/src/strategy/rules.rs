@@ -1,7 +1,7 @@
 //! What a strategy's table says.
 
 use bumpalo::Bump;
-use ringbolt_apiserver::{authentication::UserInfo, registry::Part};
+use ringbolt_apiserver::{authentication::UserInfo, registry::Part, templates::SpecRules};
 use ringbolt_machinery::{field::FieldError, status::Status, validation::names, value::Value};
 
 use super::{
@@ -48,6 +48,16 @@ pub(crate) type Warn = fn(&Value<'_>, Option<&Value<'_>>, &mut Vec<String>);
 /// Writes down who made the request.
 pub(crate) type SetRequester = for<'a> fn(&'a Bump, &mut Value<'a>, &UserInfo);
 
+/// What is to be done about an object whose spec came before.
+pub(crate) struct Repeated {
+    /// When that can be.
+    pub(crate) rules: SpecRules,
+    /// Validates all but the spec.
+    pub(crate) validate: Validate,
+    /// Finds warnings about all but the spec.
+    pub(crate) warnings: Warn,
+}
+
 /// The rules of one resource.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
@@ -91,6 +101,8 @@ pub(crate) struct Rules {
     pub(crate) validate: Option<Validate>,
     pub(crate) validate_update: Option<ValidateUpdate>,
     pub(crate) warnings: Option<Warn>,
+    /// Specs that come again and again.
+    pub(crate) repeated: Option<&'static Repeated>,
     /// What is warned about of a new object as it came, which preparing it makes good.
     pub(crate) early_warnings: Option<Warn>,
     /// What is warned about when the status is written; the other hook is for the object itself.
@@ -127,6 +139,7 @@ impl Rules {
         validate: None,
         validate_update: None,
         warnings: None,
+        repeated: None,
         early_warnings: None,
         status_warnings: None,
         set_requester: None,

@@ -23,6 +23,17 @@ fn is_of_profile(name: &str) -> bool {
     name == SECCOMP_POD || name.starts_with(SECCOMP_CONTAINER) || name.starts_with(APP_ARMOR)
 }
 
+/// Whether no annotation of a pod is about what its spec is about as well: profiles of containers, and what fields came
+/// for since.
+pub(crate) fn are_about_none_of(object: &Value<'_>) -> bool {
+    of(object).is_none_or(|annotations| {
+        annotations.iter().all(|(name, _)| {
+            let domain = name.split_once('/').map_or("", |(domain, _)| domain);
+            !domain.ends_with(".alpha.kubernetes.io") && !domain.ends_with(".beta.kubernetes.io")
+        })
+    })
+}
+
 /// Whether a pod is the shadow of one that its node was told of otherwise.
 pub(crate) fn is_mirror(object: &Value<'_>) -> bool {
     of(object).is_some_and(|a| a.get(MIRROR).is_some())

@@ -28,6 +28,20 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     });
 }
 
+/// Whether the spec of a pod is as good with any other metadata: nothing is named after the pod, and no annotation says
+/// what fields should.
+pub(crate) fn spec_stands_alone(object: &Value<'_>) -> bool {
+    with_map(object, "spec", |spec| {
+        !maps(spec.items("volumes")).any(|(_, volume)| volume.has("ephemeral"))
+            && annotations::are_about_none_of(object)
+    })
+}
+
+/// What is to be said of a pod whose spec is known to be good, and stands alone.
+pub(crate) fn validate_beside_spec(object: &Value<'_>, errors: &mut Errors) {
+    with_map(object, "spec", |spec| annotations::validate(object, spec, "metadata.annotations", errors));
+}
+
 fn metadata_and_spec(object: &Value<'_>, spec: &Map<'_>, errors: &mut Errors) {
     let name = object.str_at(&["metadata", "name"]).unwrap_or("");
     annotations::validate(object, spec, "metadata.annotations", errors);

@@ -19,7 +19,7 @@ use ringbolt_machinery::{
 pub(crate) use self::{
     admission::{static_suffix, webhooks},
     networking::{endpoint_slice, ingress, ingress_status},
-    pod_spec::{pod, pod_status, replication_controller},
+    pod_spec::{pod, pod_beside_spec, pod_status, replication_controller},
     secret::secret,
     service::{service, service_status},
     storage::{capacity, claim, driver, resource_slice, runtime_class, storage_class, volume},

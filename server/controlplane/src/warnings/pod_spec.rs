@@ -51,6 +51,11 @@ pub(crate) fn pod(object: &Value<'_>, old: Option<&Value<'_>>, warnings: &mut Ve
     }
 }
 
+/// What is to be said of a new pod whose spec is nothing to be warned about, and stands alone.
+pub(crate) fn pod_beside_spec(object: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut Vec<String>) {
+    name_as_label(object, "the Pod's hostname", warnings);
+}
+
 /// What nodes say of pods.
 pub(crate) fn pod_status(object: &Value<'_>, _: Option<&Value<'_>>, warnings: &mut Vec<String>) {
     for list in ["podIPs", "hostIPs"] {

@@ -18,7 +18,7 @@ use super::{
     walk::{filled_map, items, sorted},
 };
 use crate::{
-    json::zero,
+    json::{KnownText, zero},
     schema::{Element, Field, Placed, Schema, Struct, StructId, Type, bits},
     value::{Map, Value},
 };
@@ -57,16 +57,27 @@ pub(super) fn fields_of_new<'v>(
     ty: StructId,
     unowned: &[&'static [&'static str]],
     new: &'v Value<'v>,
+    known: &mut KnownText<'_>,
 ) -> Option<Vec<u8>> {
     if unowned.iter().any(|path| path.len() != 1) {
         return None;
     }
-    let mut printer =
-        Printer { arena, schema, out: Vec::with_capacity(TEXT_FIRST), scratch: Vec::new(), failed: false };
+    let mut printer = Printer {
+        arena,
+        schema,
+        out: Vec::with_capacity(TEXT_FIRST),
+        scratch: Vec::new(),
+        failed: false,
+        known: KnownText { member: known.member, text: known.text, place: 0..0 },
+    };
     printer.out.push(b'{');
     printer.members(schema.get(ty), true, filled_map(Some(new))?, Level::Object(unowned));
     printer.out.push(b'}');
-    (!printer.failed && printer.out.len() > 2).then_some(printer.out)
+    if printer.failed || printer.out.len() <= 2 {
+        return None;
+    }
+    known.place = printer.known.place;
+    Some(printer.out)
 }
 
 /// Bytes that a text has room for from the start: those of a pod as a controller makes it.
@@ -96,7 +107,9 @@ impl Level<'_> {
     }
 }
 
-struct Printer<'v> {
+struct Printer<'v, 'k> {
+    /// What is written below a member of the object.
+    known: KnownText<'k>,
     arena: &'v Bump,
     schema: &'v Schema,
     out: Vec<u8>,
@@ -104,7 +117,7 @@ struct Printer<'v> {
     failed: bool,
 }
 
-impl<'v> Printer<'v> {
+impl<'v> Printer<'v, '_> {
     /// Writes the fields of a struct in the order of their names. `zero` tells whether the unset object has the struct
     /// here, with nothing set.
     fn members(&mut self, of: &'v Struct, zero: bool, map: &'v Map<'v>, level: Level<'_>) {
@@ -128,6 +141,14 @@ impl<'v> Printer<'v> {
                 field.step.write(&mut self.out)
             }
             let unset = if zero { Unset::of(field) } else { Unset::Absent };
+            let is_known = matches!(level, Level::Object(_)) && field.name == self.known.member;
+            if let (true, Some(text)) = (is_known, self.known.text) {
+                self.out.extend_from_slice(text);
+                self.end_step(start, true);
+                first = false;
+                continue;
+            }
+            let inside = self.out.len();
             let counts = match (unset, field.ty) {
                 (
                     _,
@@ -143,6 +164,9 @@ impl<'v> Printer<'v> {
                 (Unset::Absent, _) => true,
                 (unset, _) => self.leaf(unset, value),
             };
+            if is_known && counts {
+                self.known.place = inside..self.out.len();
+            }
             self.end_step(start, counts);
             first &= !counts;
         }

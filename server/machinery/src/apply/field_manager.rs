@@ -15,7 +15,7 @@ use super::{
     validate::{Duplicates, problems_text, validate},
 };
 use crate::{
-    json::{expand_raw, zero},
+    json::{KnownText, expand_raw, zero},
     limits::APPLY_ERROR_TEXT,
     schema::{Schema, Type},
     value::{Map, Value},
@@ -249,11 +249,30 @@ impl FieldManager<'_> {
         manager: &str,
         now: &str,
     ) -> Option<Value<'a>> {
+        let mut known = KnownText { member: "", text: None, place: 0..0 };
+        self.create_knowing(arena, new, manager, now, &mut known, |_| {})
+    }
+
+    /// The same with what is below a member of the object, where that is known. Else `learn` is told, where it comes to be
+    /// known.
+    pub fn create_knowing<'a>(
+        &self,
+        arena: &'a Bump,
+        new: &Value<'a>,
+        manager: &str,
+        now: &str,
+        known: &mut KnownText<'_>,
+        learn: impl FnOnce(&[u8]),
+    ) -> Option<Value<'a>> {
         if let ResetFields::Except(unowned) = self.reset
             && let Root::BuiltIn(ty) = self.root
             && managers::listed(new).is_none()
-            && let Some(fields) = created::fields_of_new(arena, self.schema, ty, unowned, new)
+            && let Some(fields) = created::fields_of_new(arena, self.schema, ty, unowned, new, known)
         {
+            let below = &fields[known.place.clone()];
+            if known.text.is_none() && !below.is_empty() {
+                learn(below);
+            }
             let own = Manager { time: Some(now), ..Manager::new(self, manager, Operation::Update) };
             return Some(managers::only(arena, &own, &fields));
         }

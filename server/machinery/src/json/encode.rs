@@ -1,5 +1,7 @@
 //! A tree to JSON by the Schema: the bytes that encoding the Go struct would give.
 
+use std::ops::Range;
+
 use super::{
     quote,
     untyped::{encode_untyped, write_map},
@@ -27,8 +29,30 @@ pub fn encode_stored(schema: &Schema, ty: StructId, value: &Value<'_>) -> (Vec<u
     (out, splice)
 }
 
+/// The text of an object's member that is known already, or comes to be known.
+#[derive(Debug)]
+pub struct KnownText<'k> {
+    /// Name of the member.
+    pub member: &'k str,
+    /// Its text, where it is known: what the walk over its value would write.
+    pub text: Option<&'k [u8]>,
+    /// Where it stands in what was written; empty where it does not.
+    pub place: Range<usize>,
+}
+
 /// The same into `out`, which must be empty.
 pub fn encode_stored_into(schema: &Schema, ty: StructId, value: &Value<'_>, out: &mut Vec<u8>) -> u32 {
+    encode_stored_knowing(schema, ty, value, &mut KnownText { member: "", text: None, place: 0..0 }, out)
+}
+
+/// The same with a member's text that may be known.
+pub fn encode_stored_knowing(
+    schema: &Schema,
+    ty: StructId,
+    value: &Value<'_>,
+    known: &mut KnownText<'_>,
+    out: &mut Vec<u8>,
+) -> u32 {
     let encoder = Encoder { schema, stored: true };
     let mut splice = 0;
     for_each_field(schema, schema.get(ty), value.as_map(), |_, field, value| {
@@ -43,6 +67,14 @@ pub fn encode_stored_into(schema: &Schema, ty: StructId, value: &Value<'_>, out:
         match field.ty {
             Type::Struct(id) if field.name == "metadata" && !field.pointer => {
                 splice = encoder.metadata(schema.get(id), value.and_then(Value::as_map), out);
+            }
+            _ if field.name == known.member => {
+                let start = out.len();
+                match known.text {
+                    Some(text) => out.extend_from_slice(text),
+                    None => encoder.field(field, value, out),
+                }
+                known.place = start..out.len();
             }
             _ => encoder.field(field, value, out),
         }

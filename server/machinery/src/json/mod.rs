@@ -14,9 +14,9 @@ pub(crate) mod zero;
 
 use std::fmt;
 
-pub use encode::{encode, encode_stored, encode_stored_into};
+pub use encode::{KnownText, encode, encode_stored, encode_stored_into, encode_stored_knowing};
 pub use interpret::{InterpretError, TypeMeta, interpret};
-pub use typed::{decode_stored, decode_typed, retype};
+pub use typed::{Repeated, decode_repeated, decode_stored, decode_typed, retype};
 pub(crate) use untyped::is_json;
 pub use untyped::{
     decode_in_order, decode_level, decode_untyped, decode_untyped_strict, encode_in_order, encode_untyped,

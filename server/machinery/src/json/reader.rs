@@ -58,6 +58,21 @@ impl<'a> Reader<'a> {
         self.depth
     }
 
+    /// The position in the text.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// What was not read yet.
+    pub(crate) fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    /// Passes over a value of so many bytes that is known.
+    pub(crate) fn pass(&mut self, len: usize) {
+        self.at += len;
+    }
+
     /// The next byte that is not space, not consumed.
     #[inline]
     pub(crate) fn peek(&mut self) -> Read<u8> {
