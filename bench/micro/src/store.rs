@@ -13,6 +13,7 @@ use ringbolt_storage::{
     event_log::Cursor,
     future::WriteFuture,
     memory_disk::MemoryDisk,
+    names::ResourceError,
     object::{Attributes, EncodedObject, Inspect, Object, ResourceId},
     snapshot::Snapshot,
     storage::Storage,
@@ -50,6 +51,9 @@ impl Inspect for MetadataInspect {
 pub(crate) struct Prompt(pub(crate) Arc<Embedded>);
 
 impl Storage for Prompt {
+    fn resource(&self, name: &str) -> Result<ResourceId, ResourceError> {
+        self.0.resource(name)
+    }
     fn submit(&self, write: Write) -> WriteFuture {
         WriteFuture::ready(self.0.submit(write).wait())
     }
