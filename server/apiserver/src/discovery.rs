@@ -15,6 +15,8 @@ use ringbolt_protocol::{
     media_type::{Endpoint, Format, MediaType, NotAcceptable, negotiate, negotiate_discovery},
 };
 
+#[cfg(test)]
+pub(crate) use self::documents::Shown;
 use self::{
     document::{Document, Encode},
     plain::Resources,

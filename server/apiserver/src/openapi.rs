@@ -1,6 +1,8 @@
-//! `/openapi/v2` and `/openapi/v3`: documents built from the Schema when they are first asked for, named by hash.
+//! `/openapi/v2` and `/openapi/v3`: documents built when they are first asked for, named by hash: from the Schema, and
+//! from what is contributed while the server runs.
 
 mod builder;
+mod moment;
 #[cfg(test)]
 mod tests;
 
@@ -10,9 +12,10 @@ use jiff::{ToSpan, tz::TimeZone};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_protocol::query;
 
-use self::builder::{Document, Documents, Form, Wanted};
+use self::builder::{Document, Documents, Form, Source, Wanted};
 use crate::{
     endpoints::gzip,
+    live::Live,
     request::Request,
     response::{JSON, Outcome, Response, TEXT},
     routes::RouteTableBuilder,
@@ -25,8 +28,8 @@ const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+pro
 const IMMUTABLE: &str = "public, immutable";
 
 /// Puts the documents on the route table. `openid`: the server publishes the keys of its tokens, and that is documented.
-pub fn install(routes: &mut RouteTableBuilder, schema: &'static Schema, openid: bool) {
-    let documents = Arc::new(Documents::new(schema, openid));
+pub fn install(routes: &mut RouteTableBuilder, schema: &'static Schema, openid: bool, live: &Live) {
+    let documents = Documents::new(schema, openid, live);
     let served = documents.clone();
     routes.path("/openapi/v2", move |request| v2(&served, request));
     let served = documents.clone();
@@ -42,7 +45,7 @@ fn serve(
     wanted: Wanted,
     answer: impl FnOnce(Document) -> Response + 'static,
 ) -> Outcome {
-    if let Some(document) = documents.kept(wanted) {
+    if let Some(document) = documents.kept(&wanted) {
         return Outcome::Ready(answer(document));
     }
     let built = documents.built(wanted);
@@ -76,16 +79,18 @@ fn index(documents: &Arc<Documents>) -> Outcome {
 
 fn v3(documents: &Arc<Documents>, request: &Request<'_>) -> Outcome {
     let name = request.info.path.trim_start_matches("/openapi/v3/");
-    let Ok(number) = documents.names.binary_search_by(|known| known.as_str().cmp(name)) else {
-        return Outcome::Ready(Response { status: 404, ..Response::default() });
-    };
+    match documents.source(name) {
+        Some(Source::Built) => {}
+        Some(Source::Remote(handler)) => return handler(request),
+        None => return Outcome::Ready(Response { status: 404, ..Response::default() }),
+    }
     let Some(form) = negotiate(request, V3_PROTOBUF) else { return Outcome::Ready(varying(406)) };
     let content_type = content_type(form, V3_PROTOBUF);
     let asked = query::get(request.head.query(), "hash").filter(|hash| !hash.is_empty());
     let asked = asked.map(|hash| hash.into_owned());
     let name = name.to_owned();
     let tags = Tags::of(request);
-    serve(documents, Wanted::V3 { name: number, form }, move |document| {
+    serve(documents, Wanted::V3 { name: name.as_str().into(), form }, move |document| {
         let Some(asked) = asked else { return tags.answer(content_type, document) };
         if asked != *document.hash {
             // A hash of another time: the client is sent to the document as it is now.

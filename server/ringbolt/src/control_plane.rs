@@ -78,7 +78,8 @@ pub fn server(
             Err(error) => tracing::warn!(%error, "the keys of service accounts' tokens are not published"),
         }
     }
-    openapi::install(server.routes(), schema, openid);
+    let live = server.live().clone();
+    openapi::install(server.routes(), schema, openid, &live);
     let storage = server.storage().clone();
     let size = storage.clone();
     server.metrics().register_storage(

@@ -8,7 +8,7 @@ use ringbolt_protocol::media_type::Endpoint;
 use super::{
     aggregated::GroupDiscoveryList,
     document::{Document, Encode},
-    facts::{self, BuiltInDiscovery, FullGroup, Group},
+    facts::{self, FullGroup, Group},
     plain::{Groups, OneGroup, Resources, Versions},
     serve,
 };
@@ -58,7 +58,8 @@ fn kept<T: Encode + PartialEq>(about: T, before: Option<&Arc<Document<T>>>) -> A
 }
 
 impl Documents {
-    pub(crate) fn new(built_in: &BuiltInDiscovery, published: &Published, before: &Documents) -> Self {
+    pub(crate) fn new(published: &Published, before: &Documents) -> Self {
+        let built_in = &published.built_in;
         let core: Vec<_> = built_in.core().cloned().collect();
         let versions = Versions {
             versions: core.iter().map(|v| v.version.clone()).collect(),
@@ -70,8 +71,8 @@ impl Documents {
         } else {
             Arc::new(CoreDocuments { versions: Document::new(versions), aggregated: Document::new(core) })
         };
-        let listed = facts::groups(built_in, published);
-        let full = facts::full_groups(built_in, published);
+        let listed = facts::groups(published);
+        let full = facts::full_groups(published);
         // What no APIService lists still tells of itself.
         let own = full.iter().filter(|group| built_in.has_group(&group.name));
         let unlisted = own.filter(|group| !listed.iter().any(|known| known.name == group.name));
@@ -122,5 +123,49 @@ impl VersionDocument {
     pub(crate) fn handler(facts: Arc<VersionFacts>) -> Handler {
         let document = Document::new(Resources(facts));
         Arc::new(move |request: &Request<'_>| serve(request.head, &document, Endpoint::Handler))
+    }
+}
+
+/// Documents as a test looks at them.
+#[cfg(test)]
+pub(crate) struct Shown {
+    /// `GROUP VERSION,VERSION` of each group of `/apis`.
+    pub(crate) apis: Vec<String>,
+    /// The same of aggregated discovery.
+    pub(crate) aggregated: Vec<String>,
+    /// Aggregated discovery as JSON.
+    pub(crate) document: String,
+    pub(crate) etag: String,
+    pub(crate) core_etag: String,
+    published: Arc<Published>,
+    documents: Arc<Documents>,
+}
+
+#[cfg(test)]
+impl Shown {
+    pub(crate) fn of(live: &crate::live::Live) -> Shown {
+        let documents = live.documents().load_full();
+        let line = |name: &str, versions: Vec<&str>| format!("{name} {}", versions.join(","));
+        let versions = |group: &Group| line(&group.name, group.versions.iter().map(|v| &**v).collect());
+        let full =
+            |group: &FullGroup| line(&group.name, group.versions.iter().map(|v| &*v.version).collect());
+        Shown {
+            apis: documents.apis.about.0.iter().map(versions).collect(),
+            aggregated: documents.aggregated.about.0.iter().map(full).collect(),
+            document: String::from_utf8(documents.aggregated.about.json(false)).expect("JSON is UTF-8"),
+            etag: documents.aggregated.etag().to_owned(),
+            core_etag: documents.core.aggregated.etag().to_owned(),
+            published: live.published(),
+            documents,
+        }
+    }
+
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.documents.has_group(group)
+    }
+
+    pub(crate) fn resources(&self, group: &str, version: &str) -> String {
+        let version = self.published.version(group, version).expect("it is published");
+        String::from_utf8(Resources(version.facts.clone()).json(false)).expect("JSON is UTF-8")
     }
 }

@@ -63,7 +63,7 @@ impl BuiltInDiscovery {
         self.versions.iter().any(|v| v.group == group)
     }
 
-    pub(super) fn has(&self, group: &str, version: &str) -> bool {
+    pub(crate) fn has(&self, group: &str, version: &str) -> bool {
         self.versions.iter().any(|v| v.group == group && v.version == version)
     }
 }
@@ -77,7 +77,8 @@ type Placed = (Arc<VersionFacts>, Priority);
 
 /// All group-versions besides those of core. Another server's come before what is built in, and that before custom
 /// resources.
-fn placed(built_in: &BuiltInDiscovery, published: &Published) -> Vec<Placed> {
+fn placed(published: &Published) -> Vec<Placed> {
+    let built_in = &published.built_in;
     let is_proxied = |group: &str, version: &str| {
         published.version(group, version).is_some_and(|v| matches!(v.routes, Routes::Proxy(_)))
     };
@@ -91,9 +92,9 @@ fn placed(built_in: &BuiltInDiscovery, published: &Published) -> Vec<Placed> {
 }
 
 /// Groups in the order of aggregated discovery: the highest priority of any version counts, then the name.
-pub(super) fn full_groups(built_in: &BuiltInDiscovery, published: &Published) -> Vec<FullGroup> {
+pub(super) fn full_groups(published: &Published) -> Vec<FullGroup> {
     let mut groups: BTreeMap<Text, Vec<Placed>> = BTreeMap::new();
-    for placed in placed(built_in, published) {
+    for placed in placed(published) {
         groups.entry(placed.0.group.clone()).or_default().push(placed);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
@@ -111,12 +112,12 @@ pub(super) fn full_groups(built_in: &BuiltInDiscovery, published: &Published) ->
 
 /// Groups in the order of `/apis`: APIServices by the priority of their group and by name (`VERSION.GROUP`) say which
 /// group comes first.
-pub(super) fn groups(built_in: &BuiltInDiscovery, published: &Published) -> Vec<Group> {
-    let own = built_in.versions.iter().filter(|v| v.group == APISERVICES);
+pub(super) fn groups(published: &Published) -> Vec<Group> {
+    let own = published.built_in.versions.iter().filter(|v| v.group == APISERVICES);
     let first = own.map(|v| (v.group.clone(), v.version.clone(), built_in_priority(v)));
     let mut services: Vec<(Text, Text, Priority)> = match &published.services {
         Some(services) => services.iter().map(|s| (s.group.clone(), s.version.clone(), s.priority)).collect(),
-        None => placed(built_in, published)
+        None => placed(published)
             .into_iter()
             .map(|(v, priority)| (v.group.clone(), v.version.clone(), priority))
             .collect(),

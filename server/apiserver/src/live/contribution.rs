@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+pub use ringbolt_machinery::openapi::Part as V2Part;
 use ringbolt_storage::object::ResourceId;
 
 use super::{
@@ -109,17 +110,6 @@ pub trait OpenApiSource: Send + Sync {
     fn v3(&self) -> Option<Vec<u8>>;
     /// What it adds to the document of v2.
     fn v2(&self) -> V2Part;
-}
-
-/// A part of the document of v2. Values are compact JSON.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct V2Part {
-    /// Paths, and what can be done there.
-    pub paths: Vec<(String, Vec<u8>)>,
-    /// Definitions by name. Where one is there already, that one stays.
-    pub definitions: Vec<(String, Vec<u8>)>,
-    /// Shared parameters by name.
-    pub parameters: Vec<(String, Vec<u8>)>,
 }
 
 impl GroupVersion {

@@ -10,6 +10,8 @@ mod contribution;
 pub mod facts;
 pub mod priorities;
 mod published;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -134,8 +136,8 @@ impl Live {
     fn publish(&self, state: &mut State) {
         let shared = &self.0;
         let number = shared.published.load().number + 1;
-        let published = Arc::new(Published::new(number, &state.owners));
-        let documents = Arc::new(Documents::new(&state.built_in, &published, &shared.documents.load()));
+        let published = Arc::new(Published::new(number, state.built_in.clone(), &state.owners));
+        let documents = Arc::new(Documents::new(&published, &shared.documents.load()));
         // Whoever sees a route finds its documents.
         shared.documents.store(documents.clone());
         shared.published.store(published.clone());

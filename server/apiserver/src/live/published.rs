@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::contribution::{Contributions, GroupVersion, Owner, ServiceOrder};
+use crate::discovery::BuiltInDiscovery;
 
 /// What is served besides the built-in resources, at one time.
 #[derive(Default)]
@@ -13,10 +14,16 @@ pub struct Published {
     pub versions: Vec<Arc<GroupVersion>>,
     /// What APIServices say, if somebody reads them.
     pub services: Option<Arc<Vec<ServiceOrder>>>,
+    /// What is built in.
+    pub(crate) built_in: Arc<BuiltInDiscovery>,
 }
 
 impl Published {
-    pub(super) fn new(number: u64, owners: &BTreeMap<Owner, Contributions>) -> Self {
+    pub(super) fn new(
+        number: u64,
+        built_in: Arc<BuiltInDiscovery>,
+        owners: &BTreeMap<Owner, Contributions>,
+    ) -> Self {
         let mut versions: BTreeMap<(&str, &str), &Arc<GroupVersion>> = BTreeMap::new();
         // Owners come in the order in which they count.
         for version in owners.values().flat_map(|owner| &owner.versions) {
@@ -25,6 +32,7 @@ impl Published {
         let services = owners.values().find_map(|owner| owner.services.clone());
         Published {
             number,
+            built_in,
             versions: versions.into_values().cloned().collect(),
             services: services.map(Arc::new),
         }

@@ -4,7 +4,7 @@
 //! and the trees that it writes, it holds megabytes, and a core would be held for tens of milliseconds.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -20,7 +20,13 @@ use ringbolt_machinery::{
 };
 use rustix::thread::CpuSet;
 
-use crate::{endpoints::gzip, limits::OPENAPI_KEPT_BYTES};
+use super::moment::Moment;
+use crate::{
+    endpoints::gzip,
+    limits::OPENAPI_KEPT_BYTES,
+    live::{Live, OpenApi, Published, V2Part},
+    routes::Handler,
+};
 
 /// How much less of a CPU the thread gets than the cores where both want it (of 19).
 const NICE: i32 = 10;
@@ -33,7 +39,7 @@ pub(super) enum Form {
 }
 
 /// A document, in the bytes that a client gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     V2 {
         form: Form,
@@ -41,9 +47,9 @@ pub(super) enum Wanted {
     },
     /// The index of v3.
     Index,
-    /// The document of v3 with this number among the names.
+    /// The document of v3 with this name.
     V3 {
-        name: usize,
+        name: Arc<str>,
         form: Form,
     },
 }
@@ -59,8 +65,6 @@ pub(super) struct Document {
 pub(super) struct Documents {
     schema: &'static Schema,
     openid: bool,
-    /// Names of v3, sorted.
-    pub(super) names: Vec<String>,
     /// Where the thread may run: everywhere the server may, and not just where the core does that starts it.
     cpus: Option<CpuSet>,
     state: Mutex<State>,
@@ -68,16 +72,27 @@ pub(super) struct Documents {
 
 #[derive(Default)]
 struct State {
+    moment: Arc<Moment>,
+    /// Counts moments: what is built of an earlier one is not kept.
+    generation: u64,
     /// The least lately used is first.
     kept: VecDeque<(Wanted, Document)>,
     kept_bytes: usize,
-    /// Hashes of what has been built once: v3 by number, and v2.
-    hashes: Vec<Option<Arc<str>>>,
+    /// Hashes of what has been built once: v3 by name, and v2.
+    hashes: HashMap<Arc<str>, Arc<str>>,
     v2_hash: Option<Arc<str>>,
     /// Whether the thread is there. It says so itself when it ends, with no job left.
     running: bool,
     /// What is being built (the first) and waits for that.
-    jobs: VecDeque<(Wanted, Arc<Job>)>,
+    jobs: VecDeque<Order>,
+}
+
+/// A job, and what is to be built, of which generation.
+#[derive(Clone)]
+struct Order {
+    wanted: Wanted,
+    generation: u64,
+    job: Arc<Job>,
 }
 
 /// A document to come.
@@ -117,24 +132,65 @@ impl Job {
 }
 
 impl Documents {
-    pub(super) fn new(schema: &'static Schema, openid: bool) -> Self {
-        let names = v3::names(&schema.groups, openid);
-        let state = State { hashes: vec![None; names.len()], ..State::default() };
+    pub(super) fn new(schema: &'static Schema, openid: bool, live: &Live) -> Arc<Self> {
         let cpus = rustix::thread::sched_getaffinity(None).ok();
-        Documents { schema, openid, names, cpus, state: Mutex::new(state) }
+        let documents = Arc::new(Documents { schema, openid, cpus, state: Mutex::default() });
+        let listening = Arc::downgrade(&documents);
+        live.listen(Box::new(move |published| {
+            if let Some(documents) = listening.upgrade() {
+                documents.follow(published);
+            }
+        }));
+        documents
+    }
+
+    /// Lets go of what is not so any more.
+    fn follow(&self, published: &Published) {
+        let moment = Moment::new(self.schema, self.openid, published);
+        let mut state = lock(&self.state);
+        let before = std::mem::take(&mut state.moment);
+        if moment.is_same(&before) {
+            state.moment = before;
+            return;
+        }
+        state.kept.retain(
+            |(wanted, _)| matches!(wanted, Wanted::V3 { name, .. } if moment.has_same(&before, name)),
+        );
+        state.kept_bytes = state.kept.iter().map(|(_, document)| document.bytes.len()).sum();
+        state.hashes.retain(|name, _| moment.has_same(&before, name));
+        state.v2_hash = None;
+        state.generation += 1;
+        state.moment = Arc::new(moment);
+    }
+
+    /// Names of all documents of v3, sorted.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> Vec<Arc<str>> {
+        lock(&self.state).moment.names().into_iter().collect()
+    }
+
+    /// Who has the document of v3 with this name.
+    pub(super) fn source(&self, name: &str) -> Option<Source> {
+        let moment = lock(&self.state).moment.clone();
+        match moment.openapi(name) {
+            Some(OpenApi::Remote { v3, .. }) => Some(Source::Remote(v3.clone())),
+            Some(OpenApi::Source(_)) => Some(Source::Built),
+            None => moment.is_built_in(name).then_some(Source::Built),
+        }
     }
 
     /// The document, if it is kept.
-    pub(super) fn kept(&self, wanted: Wanted) -> Option<Document> {
+    pub(super) fn kept(&self, wanted: &Wanted) -> Option<Document> {
         let mut state = lock(&self.state);
-        let at = state.kept.iter().position(|(kept, _)| *kept == wanted)?;
+        let at = state.kept.iter().position(|(kept, _)| kept == wanted)?;
         let entry = state.kept.remove(at)?;
         let document = entry.1.clone();
         state.kept.push_back(entry);
         Some(document)
     }
 
-    /// The document, once it is built. `None` where that fails, which is a fault of the program or a lack of threads.
+    /// The document, once it is built. `None` where that fails, which is a fault of the program or a lack of threads, or
+    /// because it is gone.
     pub(super) fn built(self: &Arc<Self>, wanted: Wanted) -> impl Future<Output = Option<Document>> + use<> {
         let job = self.job(wanted);
         poll_fn(move |context| job.poll(context.waker()))
@@ -142,8 +198,11 @@ impl Documents {
 
     fn job(self: &Arc<Self>, wanted: Wanted) -> Arc<Job> {
         let mut state = lock(&self.state);
-        if let Some((_, job)) = state.jobs.iter().find(|(known, _)| *known == wanted) {
-            return job.clone();
+        // What was begun before a change does not show it.
+        let generation = state.generation;
+        let joins = |order: &&Order| order.wanted == wanted && order.generation == generation;
+        if let Some(order) = state.jobs.iter().find(joins) {
+            return order.job.clone();
         }
         let job = Arc::new(Job::default());
         // Built since the caller looked.
@@ -151,7 +210,7 @@ impl Documents {
             job.finish(Some(document.clone()));
             return job;
         }
-        state.jobs.push_back((wanted, job.clone()));
+        state.jobs.push_back(Order { wanted, generation, job: job.clone() });
         if !state.running {
             let documents = self.clone();
             let started = thread::Builder::new().name("openapi".to_owned()).spawn(move || documents.work());
@@ -175,12 +234,14 @@ impl Documents {
         }
         let _ = rustix::process::setpriority_process(None, NICE);
         let descriptions = catch_unwind(Descriptions::unpack).ok();
-        while let Some((wanted, job)) = self.next() {
-            let build = || descriptions.as_ref().and_then(|descriptions| self.build(wanted, descriptions));
+        while let Some((order, moment, generation)) = self.next() {
+            let Order { wanted, job, .. } = order;
+            let builder = Builder { documents: self, moment, generation };
+            let build = || builder.build(&wanted, descriptions.as_ref()?);
             let document = catch_unwind(AssertUnwindSafe(build)).ok().flatten();
             let mut state = lock(&self.state);
             state.jobs.pop_front();
-            if let Some(document) = &document {
+            if let Some(document) = document.as_ref().filter(|_| state.generation == generation) {
                 state.keep(wanted, document.clone());
             }
             drop(state);
@@ -188,15 +249,24 @@ impl Documents {
         }
     }
 
-    /// The next job. Where there is none the thread ends, and whoever comes now starts another.
-    fn next(&self) -> Option<(Wanted, Arc<Job>)> {
+    /// The next job, and what it is built of. Where there is none the thread ends, and whoever comes now starts another.
+    fn next(&self) -> Option<(Order, Arc<Moment>, u64)> {
         let mut state = lock(&self.state);
-        let job = state.jobs.front().cloned();
-        state.running = job.is_some();
-        job
+        let order = state.jobs.front().cloned();
+        state.running = order.is_some();
+        Some((order?, state.moment.clone(), state.generation))
     }
+}
 
-    fn build(&self, wanted: Wanted, descriptions: &Descriptions) -> Option<Document> {
+/// Builds documents of one moment.
+struct Builder<'d> {
+    documents: &'d Documents,
+    moment: Arc<Moment>,
+    generation: u64,
+}
+
+impl Builder<'_> {
+    fn build(&self, wanted: &Wanted, descriptions: &Descriptions) -> Option<Document> {
         let describe = |name: &str, property: Option<&str>| {
             let text = match property {
                 Some(property) => descriptions.of_property(name, property),
@@ -205,63 +275,110 @@ impl Documents {
             text.map(|text| text.into_owned())
         };
         let contents = Contents {
-            schema: self.schema,
-            groups: &self.schema.groups,
-            openid: self.openid,
+            schema: self.documents.schema,
+            groups: &self.moment.groups,
+            openid: self.documents.openid,
             describe: &describe,
         };
         match wanted {
             Wanted::V2 { form, gzip } => {
-                let (hash, json) = self.v2_hash(&contents);
+                let parts = self.parts();
+                let (hash, json) = self.v2_hash(&contents, &parts);
                 let bytes = match form {
-                    Form::Json => json.unwrap_or_else(|| v2::json(&contents)),
-                    Form::Protobuf => v2::protobuf(&contents),
+                    Form::Json => json.unwrap_or_else(|| v2::json(&contents, &parts)),
+                    Form::Protobuf => v2::protobuf(&contents, &parts),
                 };
-                let bytes = if gzip { gzip::packed(&bytes) } else { bytes };
+                let bytes = if *gzip { gzip::packed(&bytes) } else { bytes };
                 Some(Document { bytes: bytes.into(), hash })
             }
             Wanted::Index => {
-                let mut hashes = Vec::with_capacity(self.names.len());
-                for name in 0..self.names.len() {
-                    hashes.push(self.v3_hash(&contents, name)?.0);
+                let mut urls = Vec::new();
+                for name in self.moment.names() {
+                    let url = match self.moment.openapi(&name) {
+                        Some(OpenApi::Remote { url, .. }) => url.clone(),
+                        // One that has no document is not there.
+                        _ => match self.v3_hash(&contents, &name) {
+                            Some((hash, _)) => v3::url(&name, &hash),
+                            None => continue,
+                        },
+                    };
+                    urls.push(((*name).to_owned(), url));
                 }
-                let documents = self.names.iter().map(String::as_str).zip(hashes.iter().map(|hash| &**hash));
-                let bytes = v3::index(documents);
+                let bytes = v3::index(urls);
                 Some(Document { hash: v3::hash(&bytes).into(), bytes: bytes.into() })
             }
             Wanted::V3 { name, form } => {
                 let (hash, json) = self.v3_hash(&contents, name)?;
                 let bytes = match (form, json) {
                     (Form::Json, Some(json)) => json,
-                    (Form::Json, None) => v3::json(&contents, &self.names[name])?,
-                    (Form::Protobuf, _) => v3::protobuf(&contents, &self.names[name])?,
+                    (Form::Json, None) => self.v3_json(&contents, name)?,
+                    (Form::Protobuf, json) => match self.moment.openapi(name) {
+                        Some(_) => v3::protobuf_of(&json.or_else(|| self.v3_json(&contents, name))?)?,
+                        None => v3::protobuf(&contents, name)?,
+                    },
                 };
                 Some(Document { bytes: bytes.into(), hash })
             }
         }
     }
 
+    /// What all group-versions that are not built in add to v2.
+    fn parts(&self) -> Vec<Arc<V2Part>> {
+        let part = |openapi: &OpenApi| match openapi {
+            OpenApi::Source(source) => Arc::new(source.v2()),
+            OpenApi::Remote { v2, .. } => v2.clone(),
+        };
+        self.moment.versions.values().filter_map(|version| version.openapi.as_ref()).map(part).collect()
+    }
+
+    fn v3_json(&self, contents: &Contents<'_>, name: &str) -> Option<Vec<u8>> {
+        match self.moment.openapi(name) {
+            Some(OpenApi::Source(source)) => source.v3(),
+            Some(OpenApi::Remote { .. }) => None,
+            None => v3::json(contents, name),
+        }
+    }
+
     /// The hash of the document of v2, and its JSON where it had to be made for that.
-    fn v2_hash(&self, contents: &Contents<'_>) -> (Arc<str>, Option<Vec<u8>>) {
-        if let Some(hash) = lock(&self.state).v2_hash.clone() {
+    fn v2_hash(&self, contents: &Contents<'_>, parts: &[Arc<V2Part>]) -> (Arc<str>, Option<Vec<u8>>) {
+        let state = self.current();
+        if let Some(hash) = state.and_then(|state| state.v2_hash.clone()) {
             return (hash, None);
         }
-        let json = v2::json(contents);
+        let json = v2::json(contents, parts);
         let hash: Arc<str> = v3::hash(&json).into();
-        lock(&self.state).v2_hash = Some(hash.clone());
+        if let Some(mut state) = self.current() {
+            state.v2_hash = Some(hash.clone());
+        }
         (hash, Some(json))
     }
 
     /// The same of a document of v3.
-    fn v3_hash(&self, contents: &Contents<'_>, name: usize) -> Option<(Arc<str>, Option<Vec<u8>>)> {
-        if let Some(hash) = lock(&self.state).hashes[name].clone() {
+    fn v3_hash(&self, contents: &Contents<'_>, name: &Arc<str>) -> Option<(Arc<str>, Option<Vec<u8>>)> {
+        let state = self.current();
+        if let Some(hash) = state.and_then(|state| state.hashes.get(name).cloned()) {
             return Some((hash, None));
         }
-        let json = v3::json(contents, &self.names[name])?;
+        let json = self.v3_json(contents, name)?;
         let hash: Arc<str> = v3::hash(&json).into();
-        lock(&self.state).hashes[name] = Some(hash.clone());
+        if let Some(mut state) = self.current() {
+            state.hashes.insert(name.clone(), hash.clone());
+        }
         Some((hash, Some(json)))
     }
+
+    /// What is known, if it still is of what is built here.
+    fn current(&self) -> Option<MutexGuard<'_, State>> {
+        Some(lock(&self.documents.state)).filter(|state| state.generation == self.generation)
+    }
+}
+
+/// Who has a document.
+pub(super) enum Source {
+    /// It is built here.
+    Built,
+    /// Another server.
+    Remote(Handler),
 }
 
 impl State {

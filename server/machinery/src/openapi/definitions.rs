@@ -126,7 +126,7 @@ impl<'a> Definitions<'a> {
         }
         map_type(&mut node, s.atomic, s.granular);
         if !s.unions.is_empty() {
-            node.put("x-kubernetes-unions", Node::Json(s.unions));
+            node.put("x-kubernetes-unions", Node::Json(s.unions.into()));
         }
         node
     }
@@ -139,7 +139,7 @@ impl<'a> Definitions<'a> {
             Some(reference) if self.form == Form::V3 && (default.is_some() || description.is_some()) => {
                 let mut node = Node::Map(Vec::new());
                 if let Some(default) = default {
-                    node.put("default", Node::Json(default));
+                    node.put("default", Node::Json(default.into()));
                 }
                 node.put("allOf", Node::List(vec![reference]));
                 node
@@ -203,7 +203,7 @@ impl<'a> Definitions<'a> {
             node.put("format", Node::text(format));
         }
         if let Some(default) = default {
-            node.put("default", Node::Json(default));
+            node.put("default", Node::Json(default.into()));
         }
         if let Type::Composite(id) = ty {
             let (key, element) = match self.schema.composite(id) {

@@ -166,8 +166,8 @@ fn default(out: &mut Vec<u8>, value: &Node) {
     let Node::Json(json) = value else { return debug_assert!(false, "defaults are JSON") };
     if let Ok(number) = json.parse() {
         double(out, 1, number);
-    } else if matches!(*json, "true" | "false") {
-        boolean(out, 2, *json == "true");
+    } else if matches!(&**json, "true" | "false") {
+        boolean(out, 2, json == "true");
     } else if let Some(text) = json.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         bytes(out, 3, text.as_bytes());
     }

@@ -12,6 +12,7 @@ mod gnostic_v3;
 mod node;
 mod operations;
 mod parameters;
+mod part;
 mod protobuf;
 mod resources;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::borrow::Cow;
 
 use crate::schema::{Group, Schema};
 use node::Node;
+pub use part::Part;
 
 /// `info.title` of every document.
 const TITLE: &str = "Kubernetes";

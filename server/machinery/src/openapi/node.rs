@@ -2,15 +2,20 @@
 
 use std::borrow::Cow;
 
-use crate::json::quote;
+use bumpalo::Bump;
+
+use crate::{
+    json::{decode_in_order, encode_in_order, quote},
+    value::{Map, Value},
+};
 
 /// A piece of a document. Maps keep the order they were built in.
 #[derive(Debug)]
 pub(super) enum Node {
     Text(Cow<'static, str>),
     Bool(bool),
-    /// JSON as the Schema holds it (defaults, unions).
-    Json(&'static str),
+    /// JSON as the Schema holds it (defaults, unions), numbers, and what others have written.
+    Json(Cow<'static, str>),
     List(Vec<Node>),
     Map(Vec<(Cow<'static, str>, Node)>),
 }
@@ -18,6 +23,40 @@ pub(super) enum Node {
 impl Node {
     pub(super) fn text(text: &'static str) -> Node {
         Node::Text(Cow::Borrowed(text))
+    }
+
+    /// JSON of others as a tree. Defaults and numbers stay JSON.
+    pub(super) fn parse(json: &[u8]) -> Option<Node> {
+        let arena = Bump::new();
+        let value = decode_in_order(&arena, json).ok()?;
+        Some(Node::of(&value))
+    }
+
+    pub(super) fn of(value: &Value<'_>) -> Node {
+        match value {
+            Value::String(text) => Node::Text(Cow::Owned((*text).to_owned())),
+            Value::Bool(value) => Node::Bool(*value),
+            Value::List(items) => Node::List(items.iter().map(Node::of).collect()),
+            Value::Map(map) => Node::of_map(map, |key, value| match (key, value) {
+                ("default", _) => Node::json(value),
+                // Keys of these are names, which mean nothing.
+                ("properties" | "definitions" | "schemas", Value::Map(map)) => {
+                    Node::of_map(map, |_, value| Node::of(value))
+                }
+                _ => Node::of(value),
+            }),
+            Value::Null | Value::Int(_) | Value::Float(_) | Value::Raw(_) => Node::json(value),
+        }
+    }
+
+    fn of_map(map: &Map<'_>, node: impl Fn(&str, &Value<'_>) -> Node) -> Node {
+        Node::Map(map.iter().map(|(key, value)| (Cow::Owned((*key).to_owned()), node(key, value))).collect())
+    }
+
+    fn json(value: &Value<'_>) -> Node {
+        let mut text = Vec::new();
+        encode_in_order(value, &mut text);
+        Node::Json(Cow::Owned(String::from_utf8_lossy(&text).into_owned()))
     }
 
     pub(super) fn texts(texts: &[&'static str]) -> Node {

@@ -1,7 +1,5 @@
 //! The pieces that gnostic's messages of both versions are written with.
 
-use std::borrow::Cow;
-
 use bumpalo::Bump;
 
 use super::node::Node;
@@ -117,25 +115,16 @@ fn yaml(out: &mut String, node: &Node, indent: usize) {
         Node::Json(json) => {
             let arena = Bump::new();
             match decode_untyped(&arena, json.as_bytes()) {
-                Ok(value) => yaml(out, &node_of(&value), indent),
+                Ok(value @ (Value::Map(_) | Value::List(_) | Value::String(_) | Value::Bool(_))) => {
+                    yaml(out, &Node::of(&value), indent);
+                }
                 // JSON is YAML in flow style.
-                Err(_) => {
+                _ => {
                     out.push_str(json);
                     out.push('\n');
                 }
             }
         }
-    }
-}
-
-/// JSON of the Schema (unions: maps and lists of texts) as nodes.
-fn node_of(value: &Value<'_>) -> Node {
-    match value {
-        Value::List(items) => Node::List(items.iter().map(node_of).collect()),
-        Value::Map(map) => {
-            Node::Map(map.iter().map(|(key, value)| (Cow::Owned(key.to_owned()), node_of(value))).collect())
-        }
-        other => Node::Text(Cow::Owned(other.as_str().unwrap_or_default().to_owned())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -100,7 +101,7 @@ fn v3_documents_equal_the_real_ones() {
 #[test]
 fn the_v2_document_equals_the_real_one() {
     let Some(dir) = fixtures() else { return };
-    let ours = stripped(&v2::json(&contents()));
+    let ours = stripped(&v2::json(&contents(), &[]));
     let theirs = read(&dir.join("v2.json"));
     let mut bad = Vec::new();
     differences("v2", &ours, &theirs, &mut bad);
@@ -124,7 +125,8 @@ fn the_index_names_the_content() {
     let hash = v3::hash(&v3::json(&contents, "apis/apps/v1").unwrap());
     assert_eq!(hash.len(), 128);
     assert_eq!(hash, hash.to_uppercase());
-    let index = v3::index([("apis/apps/v1", hash.as_str()), ("version", "00")]);
+    let urls = [("apis/apps/v1", &*hash), ("version", "00")];
+    let index = v3::index(urls.map(|(name, hash)| (name.to_owned(), v3::url(name, hash))));
     let url = format!("/openapi/v3/apis/apps/v1?hash={hash}");
     let expected = serde_json::json!({"paths": {
         "apis/apps/v1": {"serverRelativeURL": url},
@@ -243,8 +245,8 @@ fn named<'a>(bytes: &'a [u8], number: u64, name: &str) -> &'a [u8] {
 
 #[test]
 fn the_v2_document_as_protobuf() {
-    let bytes = v2::protobuf(&contents());
-    let json: Value = serde_json::from_slice(&v2::json(&contents())).unwrap();
+    let bytes = v2::protobuf(&contents(), &[]);
+    let json: Value = serde_json::from_slice(&v2::json(&contents(), &[])).unwrap();
     assert_eq!(only(&bytes, 1), b"2.0");
     let definitions = only(&bytes, 9);
     assert_eq!(message(definitions).len(), json["definitions"].as_object().unwrap().len());
@@ -310,7 +312,7 @@ fn descriptions_are_what_they_are_asked_to_be() {
     };
     let described = Contents { describe: &describe, ..contents() };
     for (bytes, schemas) in [
-        (v2::json(&described), "/definitions"),
+        (v2::json(&described, &[]), "/definitions"),
         (v3::json(&described, "api/v1").unwrap(), "/components/schemas"),
     ] {
         let document: Value = serde_json::from_slice(&bytes).unwrap();
@@ -327,14 +329,14 @@ fn descriptions_are_what_they_are_asked_to_be() {
     let packed = v3::protobuf(&described, "api/v1").unwrap();
     let container = named(only(only(&packed, 5), 1), 1, "io.k8s.api.core.v1.Container");
     assert_eq!(only(only(container, 1), 34), b"about io.k8s.api.core.v1.Container");
-    let packed = v2::protobuf(&described);
+    let packed = v2::protobuf(&described, &[]);
     let container = named(only(&packed, 9), 1, "io.k8s.api.core.v1.Container");
     assert_eq!(only(container, 4), b"about io.k8s.api.core.v1.Container");
 }
 
 #[test]
 fn operations_say_what_they_do() {
-    let document: Value = serde_json::from_slice(&v2::json(&contents())).unwrap();
+    let document: Value = serde_json::from_slice(&v2::json(&contents(), &[])).unwrap();
     let pods = "/api/v1/namespaces/{namespace}/pods";
     let cases = [
         ("/version/".to_owned(), "get", "get the version information for this server"),
@@ -352,4 +354,41 @@ fn operations_say_what_they_do() {
     for (path, method, words) in cases {
         assert_eq!(document["paths"][&path][method]["description"], words, "{method} {path}");
     }
+}
+
+/// What others wrote goes another way to protobuf than what is written here, and comes to the same.
+#[test]
+fn protobuf_of_documents_that_are_read() {
+    for name in v3::names(&contents().groups, true) {
+        let read = v3::protobuf_of(&v3::json(&contents(), &name).unwrap()).unwrap();
+        assert!(read == v3::protobuf(&contents(), &name).unwrap(), "{name}");
+    }
+    assert_eq!(v3::protobuf_of(b"{"), None);
+}
+
+#[test]
+fn parts_of_the_v2_document() {
+    let whole: Value = serde_json::from_slice(&v2::json(&contents(), &[])).unwrap();
+    let is_apps = |name: &str| name.contains("/apps/") || name.contains(".apps.");
+    let entries = |member: &str| {
+        let all = whole[member].as_object().unwrap().iter();
+        let apps = all.filter(|(name, _)| is_apps(name));
+        apps.map(|(name, value)| (name.clone(), serde_json::to_vec(value).unwrap())).collect()
+    };
+    let part = Part { paths: entries("paths"), definitions: entries("definitions"), parameters: Vec::new() };
+    assert!(part.paths.len() > 10 && part.definitions.len() > 10);
+    let all = contents();
+    let groups: Vec<_> = all.groups.iter().filter(|group| group.name != "apps").cloned().collect();
+    let without = Contents { groups: &groups, ..all };
+    let parts = [Arc::new(part)];
+    let json: Value = serde_json::from_slice(&v2::json(&without, &parts)).unwrap();
+    let names = |value: &Value| value["paths"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let expected = names(&whole);
+    assert!(names(&json) == expected, "paths stand in their places");
+    assert!(json["definitions"] == whole["definitions"]);
+    let bytes = v2::protobuf(&without, &parts);
+    assert_eq!(message(only(&bytes, 8)).len(), expected.len());
+    let scale = named(only(&bytes, 8), 2, "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale");
+    let patch = message(scale).into_iter().find(|(number, _)| *number == 8).unwrap().1;
+    assert_eq!(only(patch, 5), b"patchAppsV1NamespacedDeploymentScale");
 }

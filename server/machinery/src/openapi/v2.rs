@@ -2,26 +2,28 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::definitions::{Definitions, kind_node};
 use super::gnostic;
 use super::node::Node;
 use super::operations::{self, Operation, Paths, Payload, take_common};
 use super::parameters::{Location, Parameter};
+use super::part::{self, Keep, Part};
 use super::{Contents, Form, info, resources, security_schemes};
 
-/// The document of all groups as JSON.
-pub fn json(contents: &Contents<'_>) -> Vec<u8> {
-    document(contents).to_json()
+/// The document of all groups and of `parts` as JSON.
+pub fn json(contents: &Contents<'_>, parts: &[Arc<Part>]) -> Vec<u8> {
+    document(contents, parts, Keep::AsText).to_json()
 }
 
-/// The document of all groups as protobuf, `openapi.v2.Document` of gnostic. Media type
+/// The document of all groups and of `parts` as protobuf, `openapi.v2.Document` of gnostic. Media type
 /// `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
-pub fn protobuf(contents: &Contents<'_>) -> Vec<u8> {
-    gnostic::encode(&document(contents))
+pub fn protobuf(contents: &Contents<'_>, parts: &[Arc<Part>]) -> Vec<u8> {
+    gnostic::encode(&document(contents, parts, Keep::AsTree))
 }
 
-fn document(contents: &Contents<'_>) -> Node {
+fn document(contents: &Contents<'_>, parts: &[Arc<Part>], keep: Keep) -> Node {
     let mut paths = Paths::new();
     if contents.openid {
         operations::openid_configuration(&mut paths);
@@ -38,18 +40,24 @@ fn document(contents: &Contents<'_>) -> Node {
             resources::group_version(&mut paths, contents.schema, group.name, version);
         }
     }
-    let definitions = Definitions::new(contents, Form::V2, None).gather(&paths);
+    let mut definitions = Definitions::new(contents, Form::V2, None).gather(&paths);
+    if let Node::Map(definitions) = &mut definitions {
+        part::merge(definitions, parts.iter().flat_map(|part| &part.definitions), keep);
+    }
     let mut shared = BTreeMap::new();
     let mut items = Vec::with_capacity(paths.len());
     for (path, operations) in paths {
         items.push((Cow::Owned(path), path_item(operations, &mut shared)));
     }
+    part::merge(&mut items, parts.iter().flat_map(|part| &part.paths), keep);
+    let mut shared = shared.into_iter().map(|(name, node)| (Cow::Owned(name), node)).collect();
+    part::merge(&mut shared, parts.iter().flat_map(|part| &part.parameters), keep);
     Node::map([
         ("swagger", Node::text("2.0")),
         ("info", info()),
         ("paths", Node::Map(items)),
         ("definitions", definitions),
-        ("parameters", Node::Map(shared.into_iter().map(|(name, node)| (Cow::Owned(name), node)).collect())),
+        ("parameters", Node::Map(shared)),
         ("securityDefinitions", security_schemes()),
         ("security", Node::List(vec![Node::map([("BearerToken", Node::List(Vec::new()))])])),
     ])

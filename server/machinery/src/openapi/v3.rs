@@ -42,6 +42,11 @@ pub fn protobuf(contents: &Contents<'_>, name: &str) -> Option<Vec<u8>> {
     Some(gnostic_v3::encode(&document(contents, name)?))
 }
 
+/// A document that somebody else wrote as JSON, as protobuf. `None` where it is no JSON.
+pub fn protobuf_of(json: &[u8]) -> Option<Vec<u8>> {
+    Some(gnostic_v3::encode(&Node::parse(json)?))
+}
+
 fn document(contents: &Contents<'_>, name: &str) -> Option<Node> {
     let mut paths = Paths::new();
     let mut only = Some(("", "v1"));
@@ -87,12 +92,16 @@ pub fn hash(document: &[u8]) -> String {
     text
 }
 
-/// The index, as JSON: where each document is, with the [hash] of its content. Takes names in their order.
-pub fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
+/// Where a document is, with the [hash] of its content.
+pub fn url(name: &str, hash: &str) -> String {
+    format!("/openapi/v3/{name}?hash={hash}")
+}
+
+/// The index, as JSON: names of documents, and where each of them is. Takes names in their order.
+pub fn index(documents: impl IntoIterator<Item = (String, String)>) -> Vec<u8> {
     let mut paths = Node::Map(Vec::new());
-    for (name, hash) in documents {
-        let url = Node::Text(Cow::Owned(format!("/openapi/v3/{name}?hash={hash}")));
-        paths.put(name.to_owned(), Node::map([("serverRelativeURL", url)]));
+    for (name, url) in documents {
+        paths.put(name, Node::map([("serverRelativeURL", Node::Text(Cow::Owned(url)))]));
     }
     Node::map([("paths", paths)]).to_json()
 }
