@@ -5,8 +5,10 @@
 pub mod apply;
 pub mod field;
 pub mod frozen;
+pub mod go_regexp;
 pub mod int_or_string;
 pub mod json;
+pub mod jsonpath;
 pub mod limits;
 pub mod openapi;
 pub mod patch;

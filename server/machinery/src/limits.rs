@@ -32,4 +32,18 @@ pub const APPLY_ERROR_TEXT: usize = 1 << 20;
 /// Bytes that all annotations of an object may take together: `TotalAnnotationSizeLimitB` of Kubernetes.
 pub const ANNOTATIONS_MAX: usize = 256 * 1024;
 
+/// Times that a repetition in a regular expression may ask for, also with those within it: `regexp/syntax` refuses more.
+pub const REGEXP_REPEAT_MAX: u32 = 1000;
+
+/// Levels that a regular expression may have: `maxHeight` of `regexp/syntax`. It is walked by recursion.
+pub const REGEXP_HEIGHT_MAX: usize = 1000;
+
+/// Instructions that a regular expression may come to. Go takes forty times as much, which is 40 MB of a pattern that no
+/// one writes; a schema keeps its programs as long as it is served.
+pub const REGEXP_SIZE_MAX: usize = 80_000;
+
+/// Errors that the validation of one object keeps. A body of 3 MiB can hold a million values that are wrong; no one reads
+/// as many messages, and together they must not take more than a few MiB.
+pub const VALIDATION_ERRORS_MAX: usize = 10_000;
+
 const _: () = assert!(TREE_DEPTH_MAX <= JSON_DEPTH_MAX);

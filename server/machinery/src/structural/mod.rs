@@ -2,25 +2,33 @@
 //! object by it. As built-in kinds have the [`Schema`](crate::schema::Schema), custom kinds have a [`Structural`].
 //!
 //! The order in which an object is taken in is [`Structural::coerce`] (metadata, unknown fields, nulls), then
-//! [`Structural::default`], then validation.
+//! [`Structural::apply_defaults`], then validation.
 
+mod columns;
 mod compile;
 mod defaulting;
+mod embedded;
+mod formats;
 pub mod internal;
 mod json;
+mod list_type;
 mod node;
 mod object_meta;
 mod path;
 mod pattern;
 mod props;
 mod prune;
+mod scale;
 #[cfg(test)]
 mod tests;
+mod validate;
 
+pub use columns::{Column, Columns, SelectableFields};
 pub use compile::CompileError;
 pub use json::{Float, Json};
 pub use node::{AdditionalProperties, ListType, MapType, Node, NodeId, Rule, Type, ValueValidation};
 pub use object_meta::{CoerceError, Metadata};
+pub use scale::{Scale, nested};
 
 use node::{NodeData, Text};
 use pattern::Pattern;

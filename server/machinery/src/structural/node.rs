@@ -3,6 +3,7 @@
 use super::{
     Structural,
     json::{Float, Json},
+    pattern::Pattern,
 };
 
 /// A stretch of the schema's texts.
@@ -363,6 +364,9 @@ impl<'s> ValueValidation<'s> {
     /// `pattern`
     pub fn pattern(&self) -> Option<&'s str> {
         self.data.pattern.map(|at| &*self.of.patterns[at as usize].text)
+    }
+    pub(super) fn compiled_pattern(&self) -> Option<&'s Pattern> {
+        self.data.pattern.map(|at| &self.of.patterns[at as usize])
     }
     /// `enum`; empty where not given.
     pub fn enumeration(&self) -> &'s [Json] {

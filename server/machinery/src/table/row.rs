@@ -63,6 +63,12 @@ impl<'o> Row<'o> {
         quote::write_string(self.out, text);
     }
 
+    /// A cell whose JSON `write` appends.
+    pub fn cell(&mut self, write: impl FnOnce(&mut Vec<u8>, Moment)) {
+        self.next();
+        write(self.out, self.now);
+    }
+
     /// A cell of text, or of another where it is empty.
     pub fn text_or(&mut self, text: &str, empty: &str) {
         self.text(if text.is_empty() { empty } else { text });
