@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
-    apply::{self, Applied, ApplyError, FieldManager, ResetFields, Unconverted, Versions},
+    apply::{self, Applied, ApplyError, FieldManager, ResetFields, Root, Unconverted, Versions},
     json::{KnownText, quote},
     status::{Cause, Status},
     value::{Map, Value},
@@ -66,7 +66,7 @@ impl Tracker {
     fn field_manager<'s>(&'s self, store: &'s ResourceStore) -> FieldManager<'s> {
         FieldManager {
             schema: store.schema,
-            root: store.served.facts.ty.into(),
+            root: store.root(),
             kind: store.kind(),
             api_version: &store.group_version,
             subresource: &self.subresource,
@@ -150,7 +150,7 @@ impl Tracker {
         show_template_generation(store, object);
         let list = match store.served.from_stored {
             None => {
-                apply::normalize(arena, store.schema, store.served.facts.ty, object);
+                store.normalize(arena, object);
                 match old {
                     Some(old) => manager.update(arena, old, object, &self.manager, &now),
                     None => manager.create(arena, object, &self.manager, &now),
@@ -192,7 +192,7 @@ impl Tracker {
             map.insert("kind", Value::String(store.kind()));
             map.insert("apiVersion", Value::String(arena.alloc_str(&store.group_version)));
         }
-        apply::normalize(arena, store.schema, store.served.facts.ty, &mut live);
+        store.normalize(arena, &mut live);
         let applied = manager.apply(arena, &live, config, &self.manager, force, &now_rfc3339());
         Ok((live, applied.map_err(refused)?))
     }
@@ -262,6 +262,9 @@ impl Versions for ResourceStore {
         from: &str,
         to: &str,
     ) -> Result<Value<'a>, Unconverted> {
+        if let Some(kind) = &self.served.custom {
+            return kind.convert(arena, object, to);
+        }
         let other = |version: &str| {
             self.other_versions.get().into_iter().flatten().find(|other| other.group_version == version)
         };
@@ -279,6 +282,11 @@ impl Versions for ResourceStore {
         to_stored.inspect(|convert| convert(arena, &mut object));
         from_stored.inspect(|convert| convert(arena, &mut object));
         Ok(object)
+    }
+
+    fn root(&self, api_version: &str) -> Result<Root<'_>, Unconverted> {
+        let kind = self.served.custom.as_ref();
+        kind.and_then(|kind| kind.root(api_version)).ok_or(Unconverted::Missing)
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
-    apply::ResetFields,
+    apply::{self, ResetFields, Root},
     field::FieldError,
     json::{self, Decoded, Mode, StrictError},
     scan,
@@ -169,6 +169,34 @@ impl ResourceStore {
             strict_errors.extend(unknown.into_iter().flatten().map(error));
         }
         Ok(Decoded { value: object, strict_errors })
+    }
+
+    /// What the fields of its objects are told by.
+    pub(crate) fn root(&self) -> Root<'_> {
+        match &self.served.custom {
+            None => self.served.facts.ty.into(),
+            Some(kind) => kind.root(&self.group_version).unwrap_or(Root::Deduced),
+        }
+    }
+
+    /// Brings an object that was changed since it was decoded into the form that decoding leaves.
+    pub(crate) fn normalize<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        match &self.served.custom {
+            None => apply::normalize(arena, self.schema, self.served.facts.ty, object),
+            Some(_) => {
+                // Of a custom object its metadata alone has such a form.
+                let Some(map) = object.as_map_mut() else { return };
+                let Some(metadata) = map.remove("metadata") else { return };
+                let mut alone = Map::new_in(arena);
+                alone.push_unique("metadata", metadata);
+                let mut alone = Value::Map(alone);
+                apply::normalize(arena, self.schema, self.partial_type, &mut alone);
+                if let Some(metadata) = alone.as_map_mut().and_then(|map| map.remove("metadata")) {
+                    map.insert("metadata", metadata);
+                }
+                map.sort_keys();
+            }
+        }
     }
 
     /// What a write through a subresource (empty for the object itself) puts back.

@@ -2,6 +2,7 @@
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
+    apply::{Root, Unconverted},
     patch::go_value,
     table::Row,
     value::{Map, Value},
@@ -55,6 +56,15 @@ pub trait CustomKind: Send + Sync {
 
     /// The fields that can be selected on besides `metadata.name` and `metadata.namespace`.
     fn selectable(&self) -> &[SelectableField];
+
+    /// What fields are told by in a version of the kind; `None` where there is no such version.
+    fn root(&self, api_version: &str) -> Option<Root<'_>>;
+
+    /// An object of a version of the kind in another one.
+    ///
+    /// # Errors
+    /// There is no such version, or it cannot be made.
+    fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, to: &str) -> Result<Value<'a>, Unconverted>;
 }
 
 /// A field that can be selected on.

@@ -1,0 +1,107 @@
+//! A custom kind in one version, as the generic server asks for it.
+
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use ringbolt_apiserver::registry::{CustomKind, ScalePaths, SelectableField};
+use ringbolt_machinery::{
+    apply::{Root, Unconverted},
+    structural::Metadata,
+    table::Row,
+    value::Value,
+};
+
+use super::{
+    columns::Columns,
+    schemas::{Schemas, VersionSchema},
+};
+
+/// One version of a custom kind.
+pub struct Kind {
+    pub(super) list_kind: String,
+    pub(super) schemas: Arc<Schemas>,
+    pub(super) schema: Arc<VersionSchema>,
+    pub(super) has_status: bool,
+    pub(super) scale: Option<ScalePaths>,
+    pub(super) columns: Columns,
+    pub(super) selectable: Vec<SelectableField>,
+}
+
+impl Kind {
+    fn is_stored_as_shown(&self) -> bool {
+        self.schema.is_same(&self.schemas.storage)
+    }
+}
+
+impl CustomKind for Kind {
+    fn list_kind(&self) -> &str {
+        &self.list_kind
+    }
+
+    fn take_in<'a>(
+        &self,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        unknown: Option<&mut Vec<String>>,
+    ) -> Result<(), String> {
+        let structural = &self.schema.structural;
+        structural.coerce(arena, object, Metadata::Refuse, unknown).map_err(|e| e.to_string())?;
+        structural.apply_defaults(arena, object);
+        Ok(())
+    }
+
+    fn read_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        if !self.is_stored_as_shown() {
+            self.schemas.storage.trim(arena, object);
+        }
+        self.schema.trim(arena, object);
+        self.schema.structural.apply_defaults(arena, object);
+    }
+
+    fn changes_to_store(&self) -> bool {
+        !self.is_stored_as_shown()
+    }
+
+    fn to_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        self.schemas.storage.trim(arena, object);
+    }
+
+    fn form(&self) -> u32 {
+        if self.is_stored_as_shown() { self.schemas.form } else { 0 }
+    }
+
+    fn has_status(&self) -> bool {
+        self.has_status
+    }
+
+    fn scale(&self) -> Option<&ScalePaths> {
+        self.scale.as_ref()
+    }
+
+    fn column_definitions(&self) -> &[u8] {
+        self.columns.definitions()
+    }
+
+    fn print(&self, object: &Value<'_>, row: &mut Row<'_>) {
+        self.columns.print(object, row);
+    }
+
+    fn selectable(&self) -> &[SelectableField] {
+        &self.selectable
+    }
+
+    fn root(&self, api_version: &str) -> Option<Root<'_>> {
+        Some(Root::Structural(&self.schemas.find(api_version)?.structural))
+    }
+
+    fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, to: &str) -> Result<Value<'a>, Unconverted> {
+        if self.schemas.find(to).is_none() {
+            return Err(Unconverted::Missing);
+        }
+        let mut object = object.clone();
+        if let Some(map) = object.as_map_mut() {
+            map.insert("apiVersion", Value::String(arena.alloc_str(to)));
+        }
+        Ok(object)
+    }
+}

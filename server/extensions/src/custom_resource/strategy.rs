@@ -1,0 +1,153 @@
+//! What is decided about objects of a custom kind.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use bumpalo::Bump;
+use ringbolt_apiserver::{
+    registry::{Grace, Part, Strategy},
+    selectable::{NO_FIELDS, Selectable},
+};
+use ringbolt_machinery::{
+    apply::equal_values,
+    field::FieldError,
+    json::quote::go_quote,
+    validation::names::{name_is_dns_subdomain, qualified_name_errors},
+    value::{Map, Value},
+};
+
+use super::schemas::VersionSchema;
+
+/// The strategy of a custom kind in one version.
+pub struct CustomStrategy {
+    pub(super) schema: Arc<VersionSchema>,
+    pub(super) has_status: bool,
+    pub(super) deprecation: Option<String>,
+}
+
+/// Finalizers that are of no domain and need none.
+const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+
+impl Strategy for CustomStrategy {
+    fn prepare_for_create<'a>(&self, _: &'a Bump, object: &mut Value<'a>) {
+        if self.has_status
+            && let Some(map) = object.as_map_mut()
+        {
+            map.remove("status");
+        }
+    }
+
+    fn validate(&self, object: &Value<'_>) -> Vec<FieldError> {
+        let _ = object;
+        Vec::new()
+    }
+
+    fn prepare_for_update<'a>(&self, arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
+        let kept = |name: &str| old.path(&[name]).map(|value| value.copy_into(arena));
+        match part {
+            Part::Status => {
+                // Only the status and who wrote it are taken.
+                let status = object.path(&["status"]).cloned();
+                let owners = object.path(&["metadata", "managedFields"]).cloned();
+                let mut whole = old.copy_into(arena);
+                if let Some(map) = whole.as_map_mut() {
+                    put(map, "status", status);
+                    let meta = map.map_mut("metadata");
+                    put(meta, "managedFields", owners);
+                    meta.remove("resourceVersion");
+                }
+                *object = whole;
+            }
+            _ if self.has_status => {
+                if let Some(map) = object.as_map_mut() {
+                    put(map, "status", kept("status"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
+        let _ = (part, object, old);
+        Vec::new()
+    }
+
+    fn warnings(&self, _: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {
+        let before = old.map(finalizers).unwrap_or_default();
+        finalizers(object).difference(&before).flat_map(|finalizer| finalizer_warnings(finalizer)).collect()
+    }
+
+    fn allow_create_on_update(&self) -> bool {
+        false
+    }
+
+    fn allow_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn counts_generation(&self) -> bool {
+        true
+    }
+
+    fn generation_changed(&self, object: &Value<'_>, old: &Value<'_>) -> bool {
+        let (Some(new), Some(old)) = (object.as_map(), old.as_map()) else { return false };
+        let arena = Bump::new();
+        let members = |map: &Map<'_>| map.iter().filter(|(key, _)| *key != "metadata").count();
+        let is_same = |(key, value): (&str, &Value<'_>)| {
+            key == "metadata" || old.get(key).is_some_and(|old| equal_values(&arena, value, old))
+        };
+        members(new) != members(old) || !new.iter().all(is_same)
+    }
+
+    fn grace(&self, _: &Value<'_>, _: Option<i64>) -> Option<Grace> {
+        None
+    }
+
+    fn name_error(&self, name: &str, prefix: bool) -> Option<String> {
+        self.name_errors(name, prefix).into_iter().next()
+    }
+
+    fn name_errors(&self, name: &str, prefix: bool) -> Vec<String> {
+        name_is_dns_subdomain(name, prefix)
+    }
+
+    fn deprecation_warning(&self) -> Option<&str> {
+        self.deprecation.as_deref()
+    }
+
+    fn selectable(&self) -> &Selectable {
+        // What can be selected on is read from objects as it is asked for: definitions change.
+        &NO_FIELDS
+    }
+}
+
+fn put<'a>(map: &mut Map<'a>, name: &'static str, value: Option<Value<'a>>) {
+    match value {
+        Some(value) => {
+            map.insert(name, value);
+        }
+        None => {
+            map.remove(name);
+        }
+    }
+}
+
+fn finalizers<'a>(object: &Value<'a>) -> BTreeSet<&'a str> {
+    let list = object.path(&["metadata", "finalizers"]).and_then(Value::as_list);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn finalizer_warnings(finalizer: &str) -> Vec<String> {
+    let quoted = go_quote(finalizer);
+    let mut warnings: Vec<String> = qualified_name_errors(finalizer)
+        .into_iter()
+        .map(|why| format!("metadata.finalizers: {quoted}: {why}"))
+        .collect();
+    if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+        let path = if finalizer.contains('.') { " including a path (/)" } else { "" };
+        warnings.push(format!(
+            "metadata.finalizers: {quoted}: prefer a domain-qualified finalizer name{path} to avoid accidental \
+             conflicts with other finalizer writers"
+        ));
+    }
+    warnings
+}
