@@ -168,6 +168,15 @@ impl<'a> Applied<'a> {
     }
 }
 
+/// What is said of an object that is none of its kind, before and after its name: of what is stored, where nobody was
+/// tracked yet,
+const UNTRACKED: (&str, &str) =
+    ("failed to create manager for existing fields: failed to convert new object", " to smd typed");
+/// of the configuration,
+const PATCH: (&str, &str) = ("failed to create typed patch object", "");
+/// and of what is stored.
+const LIVE: (&str, &str) = ("failed to create typed live object", "");
+
 /// The field manager.
 pub struct FieldManager<'s> {
     /// The Schema.
@@ -299,22 +308,26 @@ impl FieldManager<'_> {
     ) -> Result<Applied<'a>, ApplyError> {
         let entries = managers::decode(arena, managers::listed(live))
             .map_err(|why| ApplyError::Failed(format!("failed to decode managed fields: {why}")))?;
-        self.check(arena, config)?;
+        self.check(config)?;
         let mut bare = live.clone();
         if let Some(Value::Map(metadata)) = bare.path_mut(&["metadata"]) {
             metadata.remove("managedFields");
         }
         let bare = expand_raw(arena, &bare).map_err(|e| ApplyError::Failed(e.to_string()))?;
-        self.fits(arena, "live", &bare, Duplicates::Allowed)?;
+        if entries.is_empty() && !matches!(self.root, Root::BuiltIn(_)) {
+            self.fits(arena, UNTRACKED, &bare, Duplicates::Allowed)?;
+        }
+        self.fits(arena, PATCH, config, Duplicates::Refused)?;
+        self.fits(arena, LIVE, &bare, Duplicates::Allowed)?;
         let run = Run { manager: self, live: &bare, config, name: manager, now };
         run.run(arena, entries, force)
     }
 
-    /// Whether an object is one of the kind; `what` says which one it is.
+    /// Whether an object is one of the kind. Two texts stand around its name in the error.
     fn fits<'a>(
         &self,
         arena: &'a Bump,
-        what: &str,
+        (before, after): (&str, &str),
         object: &Value<'a>,
         duplicates: Duplicates,
     ) -> Result<(), ApplyError> {
@@ -324,7 +337,7 @@ impl FieldManager<'_> {
         }
         let text = |name: &str| object.str_at(&["metadata", name]).unwrap_or("");
         Err(ApplyError::Failed(format!(
-            "failed to create typed {what} object ({}/{}; {}): {}",
+            "{before} ({}/{}; {}){after}: {}",
             text("namespace"),
             text("name"),
             shown(self.api_version, self.kind),
@@ -332,8 +345,8 @@ impl FieldManager<'_> {
         )))
     }
 
-    /// Whether a configuration is one of the kind.
-    fn check<'a>(&self, arena: &'a Bump, config: &Value<'a>) -> Result<(), ApplyError> {
+    /// Whether a configuration says that it is one of the kind.
+    fn check(&self, config: &Value<'_>) -> Result<(), ApplyError> {
         let text = |name: &str| config.str_at(&[name]).unwrap_or("");
         let (version, kind) = (text("apiVersion"), text("kind"));
         if version != self.api_version || kind != self.kind {
@@ -342,7 +355,7 @@ impl FieldManager<'_> {
         if managers::listed(config).is_some() {
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".into()));
         }
-        self.fits(arena, "patch", config, Duplicates::Refused)
+        Ok(())
     }
 }
 

@@ -100,10 +100,9 @@ impl<'v> Walker<'v> {
 
     fn items(&self, of: ListOf<'v>, list: &'v [Value<'v>]) -> FieldSet<'v> {
         let shape = of.item_shape(self.schema);
-        let elements: Vec<_> = list
-            .iter()
-            .filter_map(|item| Some((of.step(self.arena, self.schema, item).ok()?, item)))
-            .collect();
+        // What an apply takes fields out of may be left with items that have no path element: they count as one.
+        let step = |item| of.step(self.arena, self.schema, item).unwrap_or(PathElement::Index(-1));
+        let elements: Vec<_> = list.iter().map(|item| (step(item), item)).collect();
         let index = Index::new(self.arena, elements.iter().map(|(element, _)| *element));
         let mut nodes = ArenaVec::with_capacity_in(elements.len(), self.arena);
         for group in index.groups() {
