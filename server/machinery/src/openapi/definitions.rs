@@ -83,8 +83,23 @@ impl<'a> Definitions<'a> {
         Definitions { schema, form, describe, kinds, found: BTreeMap::new(), todo: Vec::new() }
     }
 
+    /// Takes kinds of these groups for none of theirs.
+    pub(super) fn without(mut self, groups: &[&str]) -> Self {
+        for kinds in self.kinds.values_mut() {
+            kinds.retain(|&at| !groups.contains(&self.schema.kinds[at].group));
+        }
+        self.kinds.retain(|_, kinds| !kinds.is_empty());
+        self
+    }
+
     /// All definitions that `paths` speak of and those that they lead to, sorted by name.
-    pub(super) fn gather(mut self, paths: &Paths) -> Node {
+    pub(super) fn gather(self, paths: &Paths) -> Node {
+        self.gather_with(paths, [].into_iter())
+    }
+
+    /// The same, and those that types of these names lead to.
+    pub(super) fn gather_with<'n>(mut self, paths: &Paths, names: impl Iterator<Item = &'n str>) -> Node {
+        self.todo.extend(names.filter_map(|name| Some(self.schema.by_openapi_name(name)?.0)));
         for operation in paths.values().flatten() {
             let body = operation.body.as_ref().map(|body| &body.payload);
             for payload in body.into_iter().chain([&operation.answer]) {
@@ -240,6 +255,6 @@ fn map_type(node: &mut Node, atomic: bool, granular: bool) {
 }
 
 /// A group, version and kind as extensions show it.
-pub(super) fn kind_node((group, version, kind): (&'static str, &'static str, &'static str)) -> Node {
+fn kind_node((group, version, kind): (&'static str, &'static str, &'static str)) -> Node {
     Node::map([("group", Node::text(group)), ("kind", Node::text(kind)), ("version", Node::text(version))])
 }

@@ -6,6 +6,7 @@
 //! Both describe the same [operations](operations) and [definitions](definitions); they differ in where a request's
 //! body and media types stand, in shared parameters (v2), and in defaults (v3).
 
+pub mod custom;
 mod definitions;
 mod gnostic;
 mod gnostic_v3;

@@ -53,7 +53,7 @@ impl Node {
         Node::Map(map.iter().map(|(key, value)| (Cow::Owned((*key).to_owned()), node(key, value))).collect())
     }
 
-    fn json(value: &Value<'_>) -> Node {
+    pub(super) fn json(value: &Value<'_>) -> Node {
         let mut text = Vec::new();
         encode_in_order(value, &mut text);
         Node::Json(Cow::Owned(String::from_utf8_lossy(&text).into_owned()))

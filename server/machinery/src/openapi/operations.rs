@@ -1,8 +1,10 @@
 //! Operations: what can be asked of the server at a path, and what it answers. Those of resources are in
 //! [`super::resources`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::node::Node;
 use super::parameters::Parameter;
 
 /// Media types of one object.
@@ -50,6 +52,38 @@ pub(super) struct Body {
     pub(super) shared: &'static str,
 }
 
+/// Group, version and kind.
+#[derive(Clone, Debug)]
+pub(super) struct KindName {
+    pub(super) group: Cow<'static, str>,
+    pub(super) version: Cow<'static, str>,
+    pub(super) kind: Cow<'static, str>,
+}
+
+impl KindName {
+    /// Of a kind that comes and goes.
+    pub(super) fn owned(group: &str, version: &str, kind: &str) -> Self {
+        let owned = |text: &str| Cow::Owned(text.to_owned());
+        KindName { group: owned(group), version: owned(version), kind: owned(kind) }
+    }
+
+    /// As extensions show it.
+    pub(super) fn node(&self) -> Node {
+        let text = |text: &Cow<'static, str>| Node::Text(text.clone());
+        Node::map([
+            ("group", text(&self.group)),
+            ("kind", text(&self.kind)),
+            ("version", text(&self.version)),
+        ])
+    }
+}
+
+impl From<(&'static str, &'static str, &'static str)> for KindName {
+    fn from((group, version, kind): (&'static str, &'static str, &'static str)) -> Self {
+        KindName { group: group.into(), version: version.into(), kind: kind.into() }
+    }
+}
+
 /// An operation.
 #[derive(Debug)]
 pub(super) struct Operation {
@@ -61,7 +95,7 @@ pub(super) struct Operation {
     /// `x-kubernetes-action`; empty where it has none.
     pub(super) action: &'static str,
     /// Group, version and kind it is about.
-    pub(super) kind: Option<(&'static str, &'static str, &'static str)>,
+    pub(super) kind: Option<KindName>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
     /// Media types of the request.

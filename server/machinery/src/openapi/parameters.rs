@@ -70,13 +70,16 @@ pub(super) const DELETE_OPTIONS: [Parameter; 5] = [
     query("propagationPolicy", "string", "6jk3prlO"),
 ];
 
+/// `GetOptions`, which only custom resources show.
+pub(super) const RESOURCE_VERSION: Parameter = query("resourceVersion", "string", "5WAnf1kx");
+
 /// `ListOptions` but for those that only a watch has.
 pub(super) const LIST_OPTIONS: [Parameter; 9] = [
     query("continue", "string", "QfD61s0i"),
     query("fieldSelector", "string", "xIcQKXFG"),
     query("labelSelector", "string", "5Zw57w4C"),
     query("limit", "integer", "1NfNmdNH"),
-    query("resourceVersion", "string", "5WAnf1kx"),
+    RESOURCE_VERSION,
     query("resourceVersionMatch", "string", "t8XhRHeC"),
     query("sendInitialEvents", "boolean", "rLXlEK_k"),
     query("shardSelector", "string", "Kgyki_3_"),

@@ -180,7 +180,7 @@ impl Writer<'_> {
             id: format!("{verb}{about}{rest}{}{}{}", place.scope, r.kind, place.suffix),
             tag: group_version_tag(r.group, r.version),
             action,
-            kind: Some(kind),
+            kind: Some(kind.into()),
             parameters: place.parameters.clone(),
             body: None,
             consumes: &ANY_TYPE,
@@ -319,7 +319,7 @@ fn description(action: &str, method: &str, resource: &Resource, subresource: &st
 }
 
 /// The article of a kind with a space before it; none of a plural (`Endpoints`).
-fn article(kind: &str) -> &'static str {
+pub(super) fn article(kind: &str) -> &'static str {
     if kind.ends_with('s') && !kind.ends_with("ss") {
         ""
     } else if kind.starts_with(['A', 'E', 'I', 'O', 'U']) {
@@ -329,6 +329,6 @@ fn article(kind: &str) -> &'static str {
     }
 }
 
-fn delete_body() -> Body {
+pub(super) fn delete_body() -> Body {
     Body { payload: meta("DeleteOptions"), required: false, shared: parameters::DELETE_BODY }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::definitions::{Definitions, kind_node};
+use super::definitions::Definitions;
 use super::gnostic;
 use super::node::Node;
 use super::operations::{self, Operation, Paths, Payload, take_common};
@@ -66,7 +66,7 @@ fn document(contents: &Contents<'_>, parts: &[Arc<Part>], keep: Keep) -> Node {
 /// Parameters that operations share, by name.
 type Shared = BTreeMap<String, Node>;
 
-fn path_item(mut operations: Vec<Operation>, shared: &mut Shared) -> Node {
+pub(super) fn path_item(mut operations: Vec<Operation>, shared: &mut Shared) -> Node {
     let common = take_common(&mut operations);
     let mut node = Node::Map(Vec::new());
     for method in operations::METHODS {
@@ -105,8 +105,8 @@ fn operation_node(operation: &Operation, shared: &mut Shared) -> Node {
     if !operation.action.is_empty() {
         node.put("x-kubernetes-action", Node::text(operation.action));
     }
-    if let Some(kind) = operation.kind {
-        node.put("x-kubernetes-group-version-kind", kind_node(kind));
+    if let Some(kind) = &operation.kind {
+        node.put("x-kubernetes-group-version-kind", kind.node());
     }
     node
 }

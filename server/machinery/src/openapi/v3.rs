@@ -123,7 +123,7 @@ fn render(contents: &Contents<'_>, paths: Paths, only: Option<(&str, &str)>) -> 
     ])
 }
 
-fn path_item(mut operations: Vec<Operation>) -> Node {
+pub(super) fn path_item(mut operations: Vec<Operation>) -> Node {
     let common = take_common(&mut operations);
     let mut node = Node::Map(Vec::new());
     for method in operations::METHODS {
@@ -163,9 +163,8 @@ fn operation_node(operation: &Operation) -> Node {
     if !operation.action.is_empty() {
         node.put("x-kubernetes-action", Node::text(operation.action));
     }
-    if let Some((group, version, kind)) = operation.kind {
-        let kind = [("group", group), ("version", version), ("kind", kind)];
-        node.put("x-kubernetes-group-version-kind", Node::map(kind.map(|(k, v)| (k, Node::text(v)))));
+    if let Some(kind) = &operation.kind {
+        node.put("x-kubernetes-group-version-kind", kind.node());
     }
     node
 }
