@@ -230,8 +230,7 @@ impl Writer<'_> {
         (is_opaque, adds_metadata): (bool, bool),
     ) {
         let given = schema.path(&["properties"]).and_then(Value::as_map).filter(|_| !is_opaque);
-        let is_added =
-            |name: &str| adds_metadata && matches!(name, "apiVersion" | "kind" | "metadata");
+        let is_added = |name: &str| adds_metadata && matches!(name, "apiVersion" | "kind" | "metadata");
         let mut properties: Vec<(Cow<'static, str>, Node)> = Vec::new();
         for (name, property) in given.into_iter().flat_map(Map::iter).filter(|(name, _)| !is_added(name)) {
             properties.push((Cow::Owned(name.to_owned()), self.schema(property, level.below())));

@@ -46,9 +46,14 @@ fn check(given: Json, of_v3: Json, of_v2: Json) {
 
 #[test]
 fn what_each_version_can_say() {
-    let plain = json!({"type": "string", "description": "d", "minLength": 0, "pattern": "^a", "enum": ["a", ""]});
+    let plain =
+        json!({"type": "string", "description": "d", "minLength": 0, "pattern": "^a", "enum": ["a", ""]});
     check(plain.clone(), plain.clone(), plain);
-    check(json!({"type": "integer", "default": 0}), json!({"type": "integer", "default": 0}), json!({"type": "integer"}));
+    check(
+        json!({"type": "integer", "default": 0}),
+        json!({"type": "integer", "default": 0}),
+        json!({"type": "integer"}),
+    );
     check(
         json!({"type": "object", "nullable": true, "properties": {"a": {"type": "string"}}, "required": ["a"]}),
         json!({"type": "object", "nullable": true, "properties": {"a": {"type": "string"}}, "required": ["a"]}),
@@ -79,7 +84,8 @@ fn what_each_version_can_say() {
         json!({"type": "string", "allOf": [{"maxLength": 3}], "oneOf": [{"format": "ipv4"}], "not": {"enum": ["a"]}}),
         json!({"type": "string"}),
     );
-    let rules = json!({"type": "string", "x-kubernetes-validations": [{"rule": "self != ''", "message": "m"}]});
+    let rules =
+        json!({"type": "string", "x-kubernetes-validations": [{"rule": "self != ''", "message": "m"}]});
     check(rules.clone(), rules.clone(), rules);
     check(
         json!({"type": "string", "exclusiveMinimum": false, "uniqueItems": false, "enum": [], "required": []}),
@@ -158,9 +164,10 @@ fn kinds_without_a_structure() {
     assert_eq!(list["required"], json!(["items"]));
     let of = "#/components/schemas/com.example.toys.v1.Widget";
     assert_eq!(list["properties"]["items"]["items"]["$ref"], of);
-    let kinds = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]["x-kubernetes-group-version-kind"]
-        .as_array()
-        .unwrap();
+    let kinds =
+        schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]["x-kubernetes-group-version-kind"]
+            .as_array()
+            .unwrap();
     assert!(kinds.iter().any(|kind| kind["group"] == "apps"));
     assert!(!kinds.iter().any(|kind| kind["group"] == "apiextensions.k8s.io"));
 }
@@ -172,8 +179,7 @@ fn fields_to_select_on() {
     let document: Json = serde_json::from_slice(&v3(&contents(&describe), &[resource])).unwrap();
     for kind in ["Widget", "WidgetList"] {
         assert_eq!(
-            document["components"]["schemas"][format!("com.example.toys.v1.{kind}")]
-                ["x-kubernetes-selectable-fields"],
+            document["components"]["schemas"][format!("com.example.toys.v1.{kind}")]["x-kubernetes-selectable-fields"],
             json!([{"fieldPath": "spec.color"}, {"fieldPath": "spec.size"}])
         );
     }
