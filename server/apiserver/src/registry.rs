@@ -18,7 +18,7 @@ use ringbolt_storage::object::ResourceId;
 
 pub use self::{
     custom_facts::{CustomFacts, TooManyKinds},
-    custom_kind::{CustomKind, FieldPath, ScalePaths, SelectableField},
+    custom_kind::CustomKind,
     shared::Shared,
 };
 use crate::{authentication::UserInfo, selectable::Selectable, templates::SpecRules};

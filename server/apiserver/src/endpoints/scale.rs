@@ -7,6 +7,7 @@ use ringbolt_machinery::{
     field::{FieldError, quote},
     schema::{Column, Schema},
     status::Status,
+    structural,
     table::{ListRule, Printer, Row},
     value::{Map, Value},
 };
@@ -21,7 +22,7 @@ use super::{
     update::{self, Change, Update},
 };
 use crate::{
-    registry::{FieldPath, Part, ScalePaths},
+    registry::Part,
     request::Request,
     response::{Outcome, Response},
     routes::ResourceEndpoint,
@@ -173,9 +174,9 @@ fn show(
         let version = metadata::text(&tree, "resourceVersion");
         if let Some(paths) = scale_paths(parent)
             && request_reads
-            && paths.spec_replicas.int(&tree).is_ok_and(|replicas| replicas.is_none())
+            && paths.spec_replicas(&tree).is_ok_and(|replicas| replicas.is_none())
         {
-            let path = quote(&paths.spec_replicas.text);
+            let path = quote(&paths.spec_replicas_path);
             return Err(Status::internal_error(format!("the spec replicas field {path} does not exist")));
         }
         Ok(not_stored::encoded(scale, &scale_of(arena, parent, &tree, version)?))
@@ -198,7 +199,7 @@ struct Rescale<C> {
 const UNSET_REPLICAS: i64 = i32::MIN as i64;
 
 /// Where a custom parent has what a Scale is about.
-fn scale_paths(parent: &ResourceStore) -> Option<&ScalePaths> {
+fn scale_paths(parent: &ResourceStore) -> Option<&structural::Scale> {
     parent.served.custom.as_ref()?.scale()
 }
 
@@ -208,8 +209,9 @@ impl<C> Rescale<C> {
         let replicas = match scale_paths(&self.parent) {
             None => arena.alloc_slice_copy(&SPEC_REPLICAS),
             Some(paths) => {
-                let names = paths.spec_replicas.names.iter();
-                arena.alloc_slice_fill_iter(names.map(|name| &*arena.alloc_str(name)))
+                let path = paths.spec_replicas_path.strip_prefix('.').unwrap_or(&paths.spec_replicas_path);
+                let names: Vec<&str> = path.split('.').map(|name| &*arena.alloc_str(name)).collect();
+                arena.alloc_slice_copy(&names)
             }
         };
         Parent {
@@ -239,7 +241,7 @@ impl<C: Change> Change for Rescale<C> {
         set_managed_fields(arena, &mut before, scale_managed_fields::to_scale(arena, of, owned));
         let paths = scale_paths(&self.parent);
         let is_unset = match paths {
-            Some(paths) => paths.spec_replicas.int(tree).map_err(Status::unknown_error)?.is_none(),
+            Some(paths) => paths.spec_replicas(tree).map_err(Status::unknown_error)?.is_none(),
             None => false,
         };
         if is_unset && let Some(map) = before.as_map_mut() {
@@ -255,7 +257,7 @@ impl<C: Change> Change for Rescale<C> {
         let replicas = scale.path(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or(0);
         if let Some(paths) = paths {
             if replicas == UNSET_REPLICAS {
-                let path = quote(&paths.spec_replicas.text);
+                let path = quote(&paths.spec_replicas_path);
                 return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
             }
         } else if replicas < 0 {
@@ -271,8 +273,7 @@ impl<C: Change> Change for Rescale<C> {
         let mut parent = tree.clone();
         match (paths, parent.as_map_mut()) {
             (Some(paths), _) => {
-                let put = paths.spec_replicas.put(arena, &mut parent, Value::Int(replicas));
-                put.map_err(Status::unknown_error)?;
+                paths.set_spec_replicas(&mut parent, replicas).map_err(Status::unknown_error)?;
             }
             (None, Some(map)) => {
                 map.map_mut("spec").insert("replicas", Value::Int(replicas));
@@ -345,14 +346,11 @@ fn scale_of<'a>(
 }
 
 /// Replicas wanted and there of a custom resource, and its selector.
-fn custom_counts(paths: &ScalePaths, tree: &Value<'_>) -> Result<(i64, i64, String), String> {
+fn custom_counts(paths: &structural::Scale, tree: &Value<'_>) -> Result<(i64, i64, String), String> {
     // A Scale has 32 bits for each.
-    let count = |path: &FieldPath| Ok::<_, String>(i64::from(path.int(tree)?.unwrap_or(0) as i32));
-    let selector = match &paths.label_selector {
-        Some(path) => path.text_of(tree)?.unwrap_or("").to_owned(),
-        None => String::new(),
-    };
-    Ok((count(&paths.spec_replicas)?, count(&paths.status_replicas)?, selector))
+    let count = |replicas: Option<i64>| i64::from(replicas.unwrap_or(0) as i32);
+    let (wanted, there) = (paths.spec_replicas(tree)?, paths.status_replicas(tree)?);
+    Ok((count(wanted), count(there), paths.selector(tree)?.to_owned()))
 }
 
 /// A workload's selector: a LabelSelector, or the plain labels of a ReplicationController.

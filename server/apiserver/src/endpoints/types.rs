@@ -1,8 +1,6 @@
 //! From bytes to trees and back by what a resource's types are: the Schema's for built-in kinds, what its definition says
 //! for a custom one. Handlers ask here and need not know which.
 
-use std::borrow::Cow;
-
 use bumpalo::Bump;
 use ringbolt_machinery::{
     apply::{self, ResetFields, Root},
@@ -209,26 +207,18 @@ impl ResourceStore {
 
     /// The number of a selectable field of a custom kind.
     pub(crate) fn custom_selectable(&self, field: &str) -> Option<usize> {
-        self.served.custom.as_ref()?.selectable().iter().position(|selectable| selectable.name == field)
+        self.served.custom.as_ref()?.selectable().names().position(|name| name == field)
     }
 
     /// The value of a selectable field of a custom object; empty where there is none.
     pub(crate) fn custom_field(&self, object: &Object, number: usize) -> String {
         let Some(kind) = &self.served.custom else { return String::new() };
-        let Some(field) = kind.selectable().get(number) else { return String::new() };
-        if has_form(&**kind, object.attributes.stamp) {
-            let path: Vec<&str> = field.path.iter().map(String::as_str).collect();
-            return scan::scalar(&object.json, &path).map(Cow::into_owned).unwrap_or_default();
-        }
+        let Some(name) = kind.selectable().names().nth(number) else { return String::new() };
         let arena = Bump::new();
-        let Ok(tree) = self.decode_stored(&arena, &object.json) else { return String::new() };
-        let value = field.path.iter().try_fold(&tree, |at, name| at.as_map()?.get(name));
-        match value {
-            Some(Value::String(text)) => (*text).to_owned(),
-            Some(Value::Bool(value)) => value.to_string(),
-            Some(Value::Int(number)) => number.to_string(),
-            _ => String::new(),
-        }
+        let Ok(tree) = self.decode_stored_as(&arena, &object.json, object.attributes.stamp) else {
+            return String::new();
+        };
+        kind.selectable().value(name, &tree).and_then(Result::ok).unwrap_or_default()
     }
 
     /// What is wrong with what an object says it is, where that is not what it must be: nothing else is looked at then,

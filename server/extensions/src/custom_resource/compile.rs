@@ -5,17 +5,16 @@ use std::{fmt, sync::Arc};
 use ringbolt_apiserver::{
     admission::Admission,
     endpoints::{self, CustomEndpoints},
-    registry::{CustomFacts, FieldPath, ScalePaths, SelectableField, ServedResource, TooManyKinds},
+    registry::{CustomFacts, ServedResource, TooManyKinds},
 };
 use ringbolt_machinery::{
     schema::Schema,
-    structural,
+    structural::{self, Columns, Scale, SelectableFields},
     value::{Map, Value},
 };
 use ringbolt_storage::{names::ResourceError, object::ResourceId, storage::Storage};
 
 use super::{
-    columns::Columns,
     kind::Kind,
     schemas::{Schemas, VersionSchema},
     strategy::CustomStrategy,
@@ -120,7 +119,8 @@ impl CustomResource {
             let own = own.ok_or(CompileError::Incomplete("schema"))?;
             let subresources = version.get("subresources").and_then(Value::as_map);
             let has = |name: &str| subresources.and_then(|map| map.get(name)).filter(|v| !v.is_null());
-            let (has_status, scale) = (has("status").is_some(), has("scale").and_then(Value::as_map));
+            let (has_status, scale) = (has("status").is_some(), has("scale").map(Scale::of));
+            let columns = Columns::of(version.get("additionalPrinterColumns"));
             let facts = CustomFacts {
                 group: group.to_owned(),
                 version: name.to_owned(),
@@ -131,7 +131,6 @@ impl CustomResource {
                 status: has_status,
                 scale: scale.is_some(),
             };
-            let columns = version.get("additionalPrinterColumns").and_then(Value::as_list);
             versions.push(Version {
                 name: name.to_owned(),
                 kind: Arc::new(Kind {
@@ -139,13 +138,15 @@ impl CustomResource {
                     schemas: schemas.clone(),
                     schema: own.clone(),
                     has_status,
-                    scale: scale.map(scale_paths),
-                    columns: Columns::new(schema, columns.map_or(&[], |columns| columns)),
-                    selectable: selectable(version),
+                    scale: scale.clone(),
+                    column_definitions: columns.definitions(),
+                    columns,
+                    selectable: SelectableFields::of(version.get("selectableFields")),
                 }),
                 strategy: Arc::new(CustomStrategy {
                     schema: own.clone(),
                     has_status,
+                    scale,
                     deprecation: deprecation(group, kind, version, &all),
                 }),
                 facts: facts.intern(schema).map_err(CompileError::Kinds)?,
@@ -195,25 +196,6 @@ fn schemas(
     }
     let storage = storage.ok_or(CompileError::Incomplete("storage version"))?;
     Ok(Arc::new(Schemas::new(all, storage, previous.map(|previous| &*previous.schemas))))
-}
-
-fn scale_paths(scale: &Map<'_>) -> ScalePaths {
-    let selector = text(scale, "labelSelectorPath");
-    ScalePaths {
-        spec_replicas: FieldPath::new(text(scale, "specReplicasPath")),
-        status_replicas: FieldPath::new(text(scale, "statusReplicasPath")),
-        label_selector: (!selector.is_empty()).then(|| FieldPath::new(selector)),
-    }
-}
-
-fn selectable(version: &Map<'_>) -> Vec<SelectableField> {
-    let fields = version.get("selectableFields").and_then(Value::as_list);
-    let field = |field: &Value<'_>| {
-        let path = field.str_at(&["jsonPath"])?;
-        let name = path.strip_prefix('.').unwrap_or(path);
-        Some(SelectableField { name: name.to_owned(), path: name.split('.').map(str::to_owned).collect() })
-    };
-    fields.into_iter().flatten().filter_map(field).collect()
 }
 
 /// The warning on every use of a version that is deprecated.

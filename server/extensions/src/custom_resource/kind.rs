@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use bumpalo::Bump;
-use ringbolt_apiserver::registry::{CustomKind, ScalePaths, SelectableField};
+use ringbolt_apiserver::registry::CustomKind;
 use ringbolt_machinery::{
     apply::{Root, Unconverted},
-    structural::Metadata,
+    structural::{Columns, Metadata, Scale, SelectableFields},
     table::Row,
     value::Value,
 };
 
-use super::{
-    columns::Columns,
-    schemas::{Schemas, VersionSchema},
-};
+use super::schemas::{Schemas, VersionSchema};
 
 /// One version of a custom kind.
 pub struct Kind {
@@ -22,9 +19,11 @@ pub struct Kind {
     pub(super) schemas: Arc<Schemas>,
     pub(super) schema: Arc<VersionSchema>,
     pub(super) has_status: bool,
-    pub(super) scale: Option<ScalePaths>,
+    pub(super) scale: Option<Scale>,
     pub(super) columns: Columns,
-    pub(super) selectable: Vec<SelectableField>,
+    /// `columnDefinitions` of its Tables.
+    pub(super) column_definitions: Vec<u8>,
+    pub(super) selectable: SelectableFields,
 }
 
 impl Kind {
@@ -74,19 +73,19 @@ impl CustomKind for Kind {
         self.has_status
     }
 
-    fn scale(&self) -> Option<&ScalePaths> {
+    fn scale(&self) -> Option<&Scale> {
         self.scale.as_ref()
     }
 
     fn column_definitions(&self) -> &[u8] {
-        self.columns.definitions()
+        &self.column_definitions
     }
 
     fn print(&self, object: &Value<'_>, row: &mut Row<'_>) {
-        self.columns.print(object, row);
+        self.columns.row(object, row);
     }
 
-    fn selectable(&self) -> &[SelectableField] {
+    fn selectable(&self) -> &SelectableFields {
         &self.selectable
     }
 

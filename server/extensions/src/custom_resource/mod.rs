@@ -3,7 +3,6 @@
 //! [`CustomResource::compile`] reads a definition once; what comes of it never changes. A definition that changes is
 //! compiled anew, and what its objects were stored in before says the new one whether it has to look at them again.
 
-mod columns;
 mod compile;
 mod kind;
 mod schemas;

@@ -11,6 +11,7 @@ use ringbolt_machinery::{
     apply::equal_values,
     field::FieldError,
     json::quote::go_quote,
+    structural::Scale,
     validation::names::{name_is_dns_subdomain, qualified_name_errors},
     value::{Map, Value},
 };
@@ -21,6 +22,7 @@ use super::schemas::VersionSchema;
 pub struct CustomStrategy {
     pub(super) schema: Arc<VersionSchema>,
     pub(super) has_status: bool,
+    pub(super) scale: Option<Scale>,
     pub(super) deprecation: Option<String>,
 }
 
@@ -37,8 +39,13 @@ impl Strategy for CustomStrategy {
     }
 
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError> {
-        let _ = object;
-        Vec::new()
+        let structural = &self.schema.structural;
+        let mut errors = structural.validate(object);
+        errors.extend(self.scale.iter().flat_map(|scale| scale.validate_spec(object)));
+        errors.extend(self.scale.iter().flat_map(|scale| scale.validate_status(object)));
+        errors.extend(structural.validate_embedded(object));
+        errors.extend(structural.validate_list_types(object));
+        errors
     }
 
     fn prepare_for_update<'a>(&self, arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>) {
@@ -67,8 +74,25 @@ impl Strategy for CustomStrategy {
     }
 
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
-        let _ = (part, object, old);
-        Vec::new()
+        let structural = &self.schema.structural;
+        let scale = self.scale.iter();
+        let mut errors = match part {
+            Part::Status => structural.validate_status_update(object, old),
+            _ => {
+                let mut errors = structural.validate_update(object, old);
+                errors.extend(scale.clone().flat_map(|scale| scale.validate_spec(object)));
+                errors
+            }
+        };
+        errors.extend(scale.flat_map(|scale| scale.validate_status(object)));
+        if part != Part::Status {
+            errors.extend(structural.validate_embedded(object));
+        }
+        // What was there twice before may stay so.
+        if structural.validate_list_types(old).is_empty() {
+            errors.extend(structural.validate_list_types(object));
+        }
+        errors
     }
 
     fn warnings(&self, _: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {

@@ -18,13 +18,7 @@ pub use merge::apply_merge;
 pub use order::{json_patched_text, merged_text};
 pub use strategic::apply_strategic;
 
-use crate::{status::Status, value::Value};
-
-/// A value and its type as Go's `fmt` prints them: messages about values without a schema show them so.
-pub fn go_value(value: &Value<'_>) -> (String, &'static str) {
-    let ty = if value.is_null() { "<nil>" } else { go_text::type_of(value) };
-    (go_text::plain(value), ty)
-}
+use crate::status::Status;
 
 /// Why a patch could not be applied, by the answer that the API server gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
