@@ -4,6 +4,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf},
     task::AbortHandle,
+    time::timeout,
 };
 
 use crate::{
@@ -137,8 +139,15 @@ impl Drop for Call {
 
 impl Client {
     /// Sends a request whose body, where `has_body` says that there is one, comes through the call. With `upgrade` the
-    /// answer may be another protocol.
-    pub fn call(&self, destination: Destination, request: Request<()>, has_body: bool, upgrade: bool) -> Call {
+    /// answer may be another protocol. Its head must be there within `patience`, if there is such a bound.
+    pub fn call(
+        &self,
+        destination: Destination,
+        request: Request<()>,
+        has_body: bool,
+        upgrade: bool,
+        patience: Option<Duration>,
+    ) -> Call {
         let up = Arc::new(Pipe::default());
         let exchange =
             Arc::new(Exchange { head: Mutex::default(), up: up.clone(), down: Pipe::default() });
@@ -152,7 +161,8 @@ impl Client {
         };
         let body = if has_body && !upgrade { Upload::Piped(up) } else { Upload::none() };
         let request = request.map(|()| body);
-        let running = Running { client: self.0.clone(), destination, exchange: exchange.clone(), _permit: permit };
+        let running =
+            Running { client: self.0.clone(), destination, exchange: exchange.clone(), patience, _permit: permit };
         let spawned = self.0.outgoing.spawn(async move {
             let told = running.exchange.clone();
             let ran = if upgrade { running.upgrade(request).await } else { running.run(request).await };
@@ -208,12 +218,19 @@ struct Running {
     client: Arc<ClientShared>,
     destination: Destination,
     exchange: Arc<Exchange>,
+    patience: Option<Duration>,
     _permit: Permit,
 }
 
 impl Running {
     async fn run(self, request: Request<Upload>) -> Result<(), CallError> {
-        let (response, lease) = self.client.exchange(&self.destination, request).await?;
+        let exchange = self.client.exchange(&self.destination, request);
+        let (response, lease) = match self.patience {
+            None => exchange.await?,
+            Some(patience) => timeout(patience, exchange)
+                .await
+                .map_err(|_| CallError::new(Failure::Timeout, "context deadline exceeded"))??,
+        };
         let (parts, body) = response.into_parts();
         self.exchange.answer(Ok(Head { status: parts.status.as_u16(), headers: parts.headers, upgraded: false }));
         self.read(body, Some(lease)).await;

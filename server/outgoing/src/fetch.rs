@@ -41,13 +41,15 @@ impl Drop for Pending {
 }
 
 impl Client {
-    /// Sends a request and reads up to `body_max` bytes of its answer, for as long as `patience`.
+    /// Sends a request and reads up to `body_max` bytes of its answer, for as long as `patience`. `done` is called when
+    /// the answer can be taken.
     pub fn fetch(
         &self,
         destination: Destination,
         request: Request<Bytes>,
         body_max: usize,
         patience: Duration,
+        done: impl FnOnce() + Send + 'static,
     ) -> Pending {
         let (tell, answer) = mpsc::channel();
         let mut pending = Pending { answer, task: None, timeout: patience };
@@ -69,6 +71,7 @@ impl Client {
             };
             // Whoever asked may have gone.
             let _ = told.send(answer);
+            done();
         });
         match spawned {
             Ok(task) => pending.task = Some(task),
@@ -110,6 +113,11 @@ fn timed_out() -> CallError {
 }
 
 impl Pending {
+    /// The answer, if it is there.
+    pub fn take(&mut self) -> Option<Result<Answer, CallError>> {
+        self.answer.try_recv().ok()
+    }
+
     /// Blocks until the answer is there.
     pub fn wait(self) -> Result<Answer, CallError> {
         // The thread of calls keeps the time; this is for the case that it is gone.

@@ -31,6 +31,15 @@ pub struct ClientPair {
     pub key: Vec<u8>,
 }
 
+impl ClientPair {
+    /// # Errors
+    /// It is no pair of a certificate and its key.
+    pub fn check(&self) -> Result<(), String> {
+        let settings = TlsSettings { insecure: true, pair: Some(self.clone()), ..TlsSettings::default() };
+        settings.configs().map(drop)
+    }
+}
+
 /// How a destination is met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {

@@ -3,6 +3,7 @@
 #![expect(unreachable_pub, reason = "nothing is reachable from outside of a program")]
 
 mod admission_plugins;
+mod aggregation;
 mod authentication;
 mod authentication_config;
 mod authorization;

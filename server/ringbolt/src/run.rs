@@ -19,6 +19,7 @@ use signal_hook::{
 };
 
 use crate::{
+    aggregation,
     authentication::Authentication,
     authorization::{self, Authorization, authorization},
     config_reloads::{self, ConfigReloads},
@@ -100,7 +101,8 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         followers,
         engine: EngineConfig::default(),
     };
-    let server = control_plane::server(
+    let stored = aggregation::Stored::new(&registry);
+    let mut server = control_plane::server(
         config.complete(),
         NotFound,
         schema,
@@ -109,6 +111,8 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         keys.root_ca().to_owned(),
         trust,
     )?;
+    let proxy_identity = settings.aggregation.open(&mut files)?;
+    aggregation::install(&mut server, &settings.aggregation, stored, proxy_identity)?;
     let identity = identity_lease::identity(&identity_lease::host());
     reloads.into_iter().for_each(|reloads| reloads.register(server.metrics(), &identity));
     let prepared = server.prepare_run().map_err(|e| e.to_string())?;

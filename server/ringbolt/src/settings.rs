@@ -16,6 +16,7 @@ use ringbolt_controlplane::{
 use ringbolt_engine::TlsVersion;
 
 use crate::{
+    aggregation::AggregationSettings,
     admission_plugins, authentication::AuthenticationSettings, authorization_config, flags::Flags, front,
     pki::Names, service_account::ServiceAccountSettings, serving::SniFiles,
 };
@@ -100,6 +101,8 @@ pub struct Settings {
     pub event_ttl: Duration,
     /// `--storage-quota-bytes`
     pub quota_bytes: u64,
+    /// Other servers' APIs.
+    pub aggregation: AggregationSettings,
     /// `--embedded-controllers`
     pub controllers: Controllers,
     /// Flags that were given and change nothing yet.
@@ -193,6 +196,7 @@ impl Settings {
             profiling: flags.bool("profiling"),
             event_ttl: flags.duration("event-ttl"),
             quota_bytes: flags.bytes("storage-quota-bytes"),
+            aggregation: AggregationSettings::new(flags, &mut errors),
             controllers: controllers(flags, &mut errors),
             without_effect: flags.without_effect(),
         };

@@ -1,6 +1,6 @@
 //! The other end of a connection, and what was found of the certificate it showed.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, net::IpAddr, sync::Arc};
 
 use rustls_pki_types::CertificateDer;
 
@@ -14,6 +14,7 @@ use crate::limits;
 /// The other end of a connection, as far as TLS has proved it.
 #[derive(Debug, Default)]
 pub struct Peer {
+    address: Option<IpAddr>,
     pub(super) certificates: Vec<CertificateDer<'static>>,
     /// Whom the certificate stands for.
     pub(super) user: Verdict<Option<Arc<UserInfo>>>,
@@ -25,6 +26,17 @@ impl Peer {
     /// A peer that showed these certificates, its own first; none for a peer without.
     pub fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
         Peer { certificates, ..Peer::default() }
+    }
+
+    /// The same at an address.
+    pub fn at(mut self, address: IpAddr) -> Self {
+        self.address = Some(address);
+        self
+    }
+
+    /// Where it is; nowhere in requests of the server to itself.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
     }
 }
 

@@ -40,6 +40,11 @@ impl Check {
         Check { name: name.into(), group: None, ask: Box::new(ask) }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Makes it part of a group, which `exclude` may name.
     pub fn in_group(mut self, group: &'static str) -> Check {
         self.group = Some(group);

@@ -1,7 +1,7 @@
 //! The chain of servers: each takes over what the next one has installed and adds its own.
 
 use super::hooks::Hooks;
-use crate::{live::Live, routes::RouteTableBuilder};
+use crate::{healthz::Check, live::Live, routes::RouteTableBuilder};
 
 /// What a server hands to the one in front of it. All servers of the chain answer from one route table, so
 /// delegation costs a request nothing.
@@ -11,6 +11,8 @@ pub struct Delegated {
     pub routes: RouteTableBuilder,
     /// Hooks so far.
     pub hooks: Hooks,
+    /// Health checks of the start besides those of the hooks.
+    pub boot_checks: Vec<Check>,
     /// What changes while the servers run: one for the whole chain.
     pub live: Live,
 }

@@ -28,6 +28,7 @@ use crate::{
     core::CoreContext,
     discovery,
     filters::chain::{ChainConfig, default_build_handler_chain},
+    healthz::Check,
     flowcontrol::{
         FlowControl,
         core::CoreFlowControl,
@@ -125,6 +126,11 @@ impl GenericApiServer {
         self.delegated.hooks.add_post_start(name, run)
     }
 
+    /// Adds a health check of the start, which all three endpoints ask.
+    pub fn add_boot_sequence_check(&mut self, check: Check) {
+        self.delegated.boot_checks.push(check);
+    }
+
     /// Adds a hook that runs when the server is told to stop.
     pub fn add_pre_shutdown_hook(&mut self, name: &'static str, run: HookFunc) -> Result<(), DuplicateHook> {
         self.delegated.hooks.add_pre_shutdown(name, run)
@@ -132,10 +138,10 @@ impl GenericApiServer {
 
     /// Installs the paths that need to know all others, and closes the route table.
     pub fn prepare_run(self) -> Result<PreparedGenericApiServer, DuplicateRoute> {
-        let GenericApiServer { config, delegated: Delegated { mut routes, hooks, live } } = self;
+        let GenericApiServer { config, delegated: Delegated { mut routes, hooks, boot_checks, live } } = self;
         let CompletedConfig { config: c, chain } = &config;
         let feed = Arc::default();
-        health::install(&mut routes, &hooks, &c.storage, chain, &feed, c.livez_grace_period);
+        health::install(&mut routes, &hooks, boot_checks, &c.storage, chain, &feed, c.livez_grace_period);
         chain.metrics.install(&mut routes, c.profiling);
         discovery::install(&mut routes, &live);
         Ok(PreparedGenericApiServer { table: routes.build()?, live, config, hooks, feed })

@@ -15,9 +15,9 @@ use crate::{
     routes::RouteTableBuilder,
 };
 
-/// The order in which kube-apiserver lists its hooks: those of its generic part, of the extensions server, of the main
+/// The order in which kube-apiserver lists its hooks, and what else is checked of its start: those of its generic part, of the extensions server, of the main
 /// server, of the aggregator. Here they are added wherever what they start is put together.
-const ORDER: [&str; 35] = [
+const ORDER: [&str; 37] = [
     "start-apiserver-admission-initializer",
     "generic-apiserver-start-informers",
     "priority-and-fairness-config-consumer",
@@ -45,12 +45,14 @@ const ORDER: [&str; 35] = [
     "priority-and-fairness-config-producer",
     "bootstrap-controller",
     "start-kubernetes-service-cidr-controller",
+    "aggregator-reload-proxy-client-cert",
     "start-kube-aggregator-informers",
     "apiservice-status-local-available-controller",
     "apiservice-status-remote-available-controller",
     "apiservice-registration-controller",
     "apiservice-discovery-controller",
     "kube-apiserver-autoregistration",
+    "autoregister-completion",
     "apiservice-openapi-controller",
     "apiservice-openapiv3-controller",
 ];
@@ -59,13 +61,14 @@ const ORDER: [&str; 35] = [
 pub fn install(
     routes: &mut RouteTableBuilder,
     hooks: &Hooks,
+    boot: Vec<Check>,
     storage: &Arc<dyn Storage>,
     chain: &ChainConfig,
     followers: &Arc<OnceLock<Arc<Feed>>>,
     livez_grace_period: Duration,
 ) {
     let signals = chain.signals.clone();
-    checks(hooks, storage, &chain.signals, followers, livez_grace_period).install(
+    checks(hooks, boot, storage, &chain.signals, followers, livez_grace_period).install(
         routes,
         &chain.metrics,
         move || signals.has_been_ready.signal(),
@@ -74,6 +77,7 @@ pub fn install(
 
 fn checks(
     hooks: &Hooks,
+    boot: Vec<Check>,
     storage: &Arc<dyn Storage>,
     signals: &Arc<LifecycleSignals>,
     followers: &Arc<OnceLock<Arc<Feed>>>,
@@ -83,6 +87,9 @@ fn checks(
     checks.add(Check::ping());
     // Log lines are written where they arise, so the log cannot fall behind.
     checks.add(Check::new("log", || Ok(())));
+    // The server speaks to itself without a connection, and so without a certificate that could run out.
+    checks.add_healthz(Check::new("loopback-serving-certificate", || Ok(())));
+    checks.add_livez(Check::new("loopback-serving-certificate", || Ok(())));
     // Probes know the store by this name, whatever it is.
     let store = |name: &'static str| {
         let storage = storage.clone();
@@ -96,11 +103,13 @@ fn checks(
         Some(_) => Err("followers of the store read everything anew".to_owned()),
         None => Err("followers of the store have not started".to_owned()),
     }));
-    let mut hooks: Vec<_> = hooks.checks().collect();
+    let of_hooks = hooks.checks().map(|(name, done)| (name.to_owned(), Check::post_start_hook(name, &done)));
+    let others = boot.into_iter().map(|check| (check.name().to_owned(), check));
+    let mut start: Vec<_> = of_hooks.chain(others).collect();
     // Those that only this server has come last.
-    hooks.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
-    for (name, done) in hooks {
-        checks.add_boot_sequence(Check::post_start_hook(name, &done), livez_grace_period);
+    start.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
+    for (_, check) in start {
+        checks.add_boot_sequence(check, livez_grace_period);
     }
     let signals = signals.clone();
     checks.add_readyz(Check::new("shutdown", move || {
@@ -139,15 +148,18 @@ mod tests {
         }
         let options = EmbeddedOptions::new(Vec::new(), None, Arc::new(NoAttributes));
         let storage: Arc<dyn Storage> = Embedded::open(options, Box::new(MemoryDisk::default())).unwrap();
-        let checks = checks(&hooks, &storage, &Arc::default(), &Arc::default(), Duration::ZERO);
+        let boot = vec![Check::new("autoregister-completion", || Ok(()))];
+        let checks = checks(&hooks, boot, &storage, &Arc::default(), &Arc::default(), Duration::ZERO);
         let check =
             |endpoint: &str, expect: &[&str]| assert_eq!(checks.names(endpoint), expect, "{endpoint}");
         let all = [
             "ping",
             "log",
+            "loopback-serving-certificate",
             "etcd",
             "poststarthook/storage-readiness",
             "poststarthook/rbac/bootstrap-roles",
+            "autoregister-completion",
             "poststarthook/start-own",
         ];
         check("healthz", &all);
@@ -162,6 +174,7 @@ mod tests {
                 "informer-sync",
                 "poststarthook/storage-readiness",
                 "poststarthook/rbac/bootstrap-roles",
+                "autoregister-completion",
                 "poststarthook/start-own",
                 "shutdown",
             ],

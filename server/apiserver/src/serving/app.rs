@@ -146,7 +146,7 @@ impl App for ServerApp {
             None => (Protocol::sniff(), Peer::default()),
         };
         let target = (io.core().clone(), io.id());
-        let exchanges = Exchanges::new(self.site.clone(), peer, Some(target));
+        let exchanges = Exchanges::new(self.site.clone(), peer.at(info.peer.ip()), Some(target));
         let connection = Connection::new(protocol, exchanges);
         let mut conn = Box::new(Conn {
             connection,
