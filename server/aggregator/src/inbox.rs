@@ -31,7 +31,7 @@ pub struct Resources {
 }
 
 /// Keys of what changed.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
     /// All may have.
     pub(crate) resync: bool,
@@ -68,6 +68,11 @@ impl Inbox {
     /// Takes what there is.
     pub(crate) fn take(&self) -> News {
         std::mem::take(&mut *self.news())
+    }
+
+    /// Whether there is nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self.news() == News::default()
     }
 
     /// Says which services are of interest.

@@ -141,8 +141,8 @@ impl Manager {
         let pause = next.map_or(limits::SLEEP_MAX, |at| {
             at.saturating_duration_since(Instant::now()).min(limits::SLEEP_MAX)
         });
-        if !pause.is_zero() {
-            // What was noted since the news were taken has unparked it already.
+        // Whoever notes unparks it, also between this look and its sleep; while it waited for answers that went unnoticed.
+        if !pause.is_zero() && self.plan.inbox.is_empty() {
             thread::park_timeout(pause);
         }
     }

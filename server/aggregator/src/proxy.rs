@@ -62,7 +62,7 @@ fn serve(proxying: Proxying, backend: &Backend, available: bool, request: &Clien
         !request.info.is_resource_request && request.info.path.trim_matches('/').split('/').count() == 3;
     let patience = is_discovery.then_some(limits::CLIENT_DISCOVERY_TIMEOUT);
     let call = client.call(destination, outgoing, has_body, upgrade, patience);
-    if !has_body {
+    if !has_body && !upgrade {
         call.finish();
     }
     Outcome::Relay(Box::new(Proxied {
