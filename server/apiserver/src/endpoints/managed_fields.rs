@@ -23,6 +23,8 @@ pub(crate) struct Tracker {
     manager: String,
     subresource: String,
     reset: ResetFields,
+    /// What it puts back in other versions.
+    reset_elsewhere: ResetFields,
 }
 
 /// What becomes of an object's managed fields.
@@ -60,7 +62,8 @@ impl Tracker {
         };
         let subresource = request.info.subresource.to_owned();
         let reset = store.reset_fields(&subresource);
-        Tracker { manager, subresource, reset }
+        let reset_elsewhere = store.reset_fields_elsewhere(&subresource);
+        Tracker { manager, subresource, reset, reset_elsewhere }
     }
 
     fn field_manager<'s>(&'s self, store: &'s ResourceStore) -> FieldManager<'s> {
@@ -71,7 +74,7 @@ impl Tracker {
             api_version: &store.group_version,
             subresource: &self.subresource,
             reset: self.reset,
-            reset_elsewhere: self.reset,
+            reset_elsewhere: self.reset_elsewhere,
             versions: store,
         }
     }
@@ -285,8 +288,11 @@ impl Versions for ResourceStore {
     }
 
     fn root(&self, api_version: &str) -> Result<Root<'_>, Unconverted> {
-        let kind = self.served.custom.as_ref();
-        kind.and_then(|kind| kind.root(api_version)).ok_or(Unconverted::Missing)
+        let Some(kind) = &self.served.custom else { return Err(Unconverted::Missing) };
+        kind.root(api_version).ok_or_else(|| {
+            let why = format!("request to convert CR to an invalid group/version: {api_version}");
+            Unconverted::Failed(why)
+        })
     }
 }
 

@@ -205,6 +205,15 @@ impl ResourceStore {
         }
     }
 
+    /// What it puts back in the other versions of the kind.
+    pub(crate) fn reset_fields_elsewhere(&self, subresource: &str) -> ResetFields {
+        match &self.served.custom {
+            // Of a custom kind, each version knows of its own status alone.
+            Some(_) if subresource.is_empty() => ResetFields::Except(&[]),
+            _ => self.reset_fields(subresource),
+        }
+    }
+
     /// The number of a selectable field of a custom kind.
     pub(crate) fn custom_selectable(&self, field: &str) -> Option<usize> {
         self.served.custom.as_ref()?.selectable().names().position(|name| name == field)

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use ringbolt_machinery::openapi::Contents;
 pub use ringbolt_machinery::openapi::Part as V2Part;
 use ringbolt_storage::object::ResourceId;
 
@@ -106,10 +107,11 @@ pub enum OpenApi {
 
 /// Makes documents from what a group-version is. Called on the thread that builds documents.
 pub trait OpenApiSource: Send + Sync {
-    /// The document of v3, as compact JSON. `None` where the group-version has none.
-    fn v3(&self) -> Option<Vec<u8>>;
+    /// The document of v3, as compact JSON. `None` where the group-version has none. `contents` are those of the built-in
+    /// documents: types that others lead to, and prose.
+    fn v3(&self, contents: &Contents<'_>) -> Option<Vec<u8>>;
     /// What it adds to the document of v2.
-    fn v2(&self) -> V2Part;
+    fn v2(&self, contents: &Contents<'_>) -> V2Part;
 }
 
 impl GroupVersion {

@@ -282,7 +282,7 @@ impl Builder<'_> {
         };
         match wanted {
             Wanted::V2 { form, gzip } => {
-                let parts = self.parts();
+                let parts = self.parts(&contents);
                 let (hash, json) = self.v2_hash(&contents, &parts);
                 let bytes = match form {
                     Form::Json => json.unwrap_or_else(|| v2::json(&contents, &parts)),
@@ -323,9 +323,9 @@ impl Builder<'_> {
     }
 
     /// What all group-versions that are not built in add to v2.
-    fn parts(&self) -> Vec<Arc<V2Part>> {
+    fn parts(&self, contents: &Contents<'_>) -> Vec<Arc<V2Part>> {
         let part = |openapi: &OpenApi| match openapi {
-            OpenApi::Source(source) => Arc::new(source.v2()),
+            OpenApi::Source(source) => Arc::new(source.v2(contents)),
             OpenApi::Remote { v2, .. } => v2.clone(),
         };
         self.moment.versions.values().filter_map(|version| version.openapi.as_ref()).map(part).collect()
@@ -333,7 +333,7 @@ impl Builder<'_> {
 
     fn v3_json(&self, contents: &Contents<'_>, name: &str) -> Option<Vec<u8>> {
         match self.moment.openapi(name) {
-            Some(OpenApi::Source(source)) => source.v3(),
+            Some(OpenApi::Source(source)) => source.v3(contents),
             Some(OpenApi::Remote { .. }) => None,
             None => v3::json(contents, name),
         }

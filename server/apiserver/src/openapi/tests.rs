@@ -10,7 +10,7 @@ use std::{
 };
 
 use bumpalo::Bump;
-use ringbolt_machinery::{json::decode_untyped, schema::Schema};
+use ringbolt_machinery::{json::decode_untyped, openapi::Contents, schema::Schema};
 
 use super::{
     V2_PROTOBUF, V3_PROTOBUF,
@@ -162,11 +162,11 @@ fn what_is_kept_is_bounded() {
 struct Says(&'static str);
 
 impl OpenApiSource for Says {
-    fn v3(&self) -> Option<Vec<u8>> {
+    fn v3(&self, _: &Contents<'_>) -> Option<Vec<u8>> {
         Some(format!("{{\"openapi\":\"{}\"}}", self.0).into_bytes())
     }
 
-    fn v2(&self) -> V2Part {
+    fn v2(&self, _: &Contents<'_>) -> V2Part {
         V2Part { paths: vec![(format!("/{}", self.0), b"{}".to_vec())], ..V2Part::default() }
     }
 }

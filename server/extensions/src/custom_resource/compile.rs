@@ -66,9 +66,9 @@ pub struct CustomResource {
 pub struct Version {
     /// Its name.
     pub name: String,
-    kind: Arc<Kind>,
+    pub(super) kind: Arc<Kind>,
     strategy: Arc<CustomStrategy>,
-    facts: &'static ringbolt_machinery::schema::Resource,
+    pub(super) facts: &'static ringbolt_machinery::schema::Resource,
     stored: ResourceId,
 }
 

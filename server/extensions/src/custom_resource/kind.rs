@@ -95,7 +95,9 @@ impl CustomKind for Kind {
 
     fn convert<'a>(&self, arena: &'a Bump, object: &Value<'a>, to: &str) -> Result<Value<'a>, Unconverted> {
         if self.schemas.find(to).is_none() {
-            return Err(Unconverted::Missing);
+            // Not the same as a kind that is gone: who owned fields in that version stays their owner.
+            let why = format!("request to convert CR to an invalid group/version: {to}");
+            return Err(Unconverted::Failed(why));
         }
         let mut object = object.clone();
         if let Some(map) = object.as_map_mut() {

@@ -5,11 +5,13 @@
 
 mod compile;
 mod kind;
+mod openapi;
 mod schemas;
 mod strategy;
 
 pub use self::{
     compile::{CompileError, CustomResource, Version},
     kind::Kind,
+    openapi::describe,
     strategy::CustomStrategy,
 };

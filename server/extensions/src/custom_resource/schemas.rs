@@ -34,6 +34,11 @@ impl VersionSchema {
         Ok(VersionSchema { api_version, structural: Structural::compile(schema)?, text })
     }
 
+    /// The schema as it was written.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
     /// Whether two versions show objects alike.
     pub(super) fn is_same(&self, other: &VersionSchema) -> bool {
         self.text == other.text
