@@ -45,7 +45,6 @@ fn resource<'a>(arena: &'a Bump, version: &'a Version) -> CustomResource<'a> {
     let Version { kind, facts, .. } = version;
     // The text was written from a schema that was read.
     let schema = json::decode_untyped(arena, kind.schema.text()).unwrap_or(Value::Null);
-    let selectable = kind.selectable.iter().map(|field| field.name.as_str());
     CustomResource {
         group: facts.group,
         version: facts.version,
@@ -56,6 +55,6 @@ fn resource<'a>(arena: &'a Bump, version: &'a Version) -> CustomResource<'a> {
         status: kind.has_status,
         scale: kind.scale.is_some(),
         schema: Some(arena.alloc(schema)),
-        selectable_fields: arena.alloc_slice_fill_iter(selectable.collect::<Vec<_>>()),
+        selectable_fields: arena.alloc_slice_fill_iter(kind.selectable.names()),
     }
 }
