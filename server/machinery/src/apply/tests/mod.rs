@@ -6,6 +6,7 @@ mod fields_v1;
 mod laws;
 mod lists;
 mod schema;
+mod structural;
 
 use bumpalo::Bump;
 
