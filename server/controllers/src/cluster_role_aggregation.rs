@@ -57,7 +57,7 @@ impl ClusterRoleAggregationController {
         }
         let head = [
             ("apiVersion", text(&arena, &self.roles.api_version())),
-            ("kind", Value::String(self.roles.facts.kind)),
+            ("kind", text(&arena, &self.roles.facts.kind)),
             ("metadata", map(&arena, [("name", text(&arena, name))])),
         ];
         // No rules are not applied as none: what others wrote stays, what this controller did goes.

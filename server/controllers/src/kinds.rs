@@ -1,30 +1,73 @@
 //! The kinds that are served: where an object of the store is found by path, and which kind a reference names.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
+use ringbolt_apiserver::live::{GroupVersion, Published, ResourceRoute, facts::Text};
 use ringbolt_controlplane::registry::Registry;
 use ringbolt_machinery::schema::Resource;
 use ringbolt_storage::object::{Object, ResourceId};
 
 /// What is served of a stored resource.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub(crate) stored: ResourceId,
-    pub(crate) facts: &'static Resource,
+    pub(crate) facts: Arc<Facts>,
+}
+
+/// A kind in one version.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) group: Text,
+    pub(crate) version: Text,
+    pub(crate) resource: Text,
+    pub(crate) kind: Text,
+    pub(crate) namespaced: bool,
+    /// Objects can be deleted one by one.
+    pub(crate) can_delete: bool,
+    /// It came while the server runs. Such kinds take no strategic merge patches.
+    pub(crate) is_custom: bool,
+}
+
+impl From<&Resource> for Facts {
+    fn from(resource: &Resource) -> Self {
+        Facts {
+            group: resource.group.into(),
+            version: resource.version.into(),
+            resource: resource.resource.into(),
+            kind: resource.kind.into(),
+            namespaced: resource.namespaced,
+            can_delete: resource.verbs.contains(&"delete"),
+            is_custom: false,
+        }
+    }
+}
+
+impl Facts {
+    fn custom(version: &GroupVersion, resource: &ResourceRoute) -> Self {
+        Facts {
+            group: version.facts.group.clone(),
+            version: version.facts.version.clone(),
+            resource: resource.resource.clone(),
+            kind: resource.kind.clone(),
+            namespaced: resource.namespaced,
+            can_delete: true,
+            is_custom: true,
+        }
+    }
 }
 
 impl Kind {
     /// `apps/v1`, `v1`.
     pub(crate) fn api_version(&self) -> String {
-        match self.facts.group {
-            "" => self.facts.version.to_owned(),
+        match &*self.facts.group {
+            "" => self.facts.version.to_string(),
             group => format!("{group}/{}", self.facts.version),
         }
     }
 
     /// The path of an object, or of the collection where there is no name.
     pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
-        let mut path = match self.facts.group {
+        let mut path = match &*self.facts.group {
             "" => format!("/api/{}", self.facts.version),
             group => format!("/apis/{group}/{}", self.facts.version),
         };
@@ -33,7 +76,7 @@ impl Kind {
             escape(&mut path, namespace);
         }
         path.push('/');
-        path.push_str(self.facts.resource);
+        path.push_str(&self.facts.resource);
         if !name.is_empty() {
             path.push('/');
             escape(&mut path, name);
@@ -61,36 +104,60 @@ fn escape(path: &mut String, segment: &str) {
     }
 }
 
-/// All kinds.
+/// All kinds: those that are built in, and those that come and go.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Kinds {
     /// One a group and resource, in discovery order.
     served: Vec<Kind>,
+    /// How many of them are built in.
+    built_in: usize,
     /// Index into `served` by stored resource; the first one that serves it.
     by_stored: HashMap<ResourceId, usize>,
     /// By version and kind, as owner references name them.
-    by_reference: HashMap<(String, &'static str), Kind>,
+    by_reference: HashMap<String, HashMap<Text, Kind>>,
 }
 
 impl Kinds {
     /// The kinds of a registry.
     pub(crate) fn new(registry: &Registry) -> Self {
-        let mut kinds = Kinds { served: Vec::new(), by_stored: HashMap::new(), by_reference: HashMap::new() };
+        let mut kinds = Kinds::default();
         for served in &registry.served {
-            let kind = Kind { stored: served.stored, facts: served.facts };
-            kinds.by_reference.insert((kind.api_version(), kind.facts.kind), kind);
-            let same =
-                |k: &&Kind| k.facts.group == kind.facts.group && k.facts.resource == kind.facts.resource;
-            if kinds.served.iter().find(same).is_none() {
-                kinds.served.push(kind);
-                kinds.by_stored.entry(kind.stored).or_insert(kinds.served.len() - 1);
+            kinds.add(Kind { stored: served.stored, facts: Arc::new(served.facts.into()) });
+        }
+        kinds.built_in = kinds.served.len();
+        kinds
+    }
+
+    /// These, which are built in, and those that are published.
+    pub(crate) fn with(&self, published: &Published) -> Self {
+        let mut kinds = self.clone();
+        for version in &published.versions {
+            for resource in version.resources() {
+                let Some(stored) = resource.stored() else { continue };
+                kinds.add(Kind { stored, facts: Arc::new(Facts::custom(version, resource)) });
             }
         }
         kinds
     }
 
+    fn add(&mut self, kind: Kind) {
+        let by_kind = self.by_reference.entry(kind.api_version()).or_default();
+        by_kind.insert(kind.facts.kind.clone(), kind.clone());
+        let same = |k: &&Kind| k.facts.group == kind.facts.group && k.facts.resource == kind.facts.resource;
+        if self.served.iter().find(same).is_none() {
+            self.by_stored.entry(kind.stored).or_insert(self.served.len());
+            self.served.push(kind);
+        }
+    }
+
     /// All that can be deleted, one a group and resource.
     pub(crate) fn deletable(&self) -> impl Iterator<Item = &Kind> {
-        self.served.iter().filter(|kind| kind.facts.verbs.contains(&"delete"))
+        self.served.iter().filter(|kind| kind.facts.can_delete)
+    }
+
+    /// Those that are not built in.
+    pub(crate) fn custom(&self) -> impl Iterator<Item = &Kind> {
+        self.served[self.built_in..].iter()
     }
 
     /// What is served of a stored resource.
@@ -100,15 +167,14 @@ impl Kinds {
 
     /// The kind that an `apiVersion` and a `kind` name.
     pub(crate) fn named(&self, api_version: &str, kind: &str) -> Option<&Kind> {
-        let key = self.served.iter().find(|k| k.facts.kind == kind)?.facts.kind;
-        self.by_reference.get(&(api_version.to_owned(), key))
+        self.by_reference.get(api_version)?.get(kind)
     }
 
     /// The kind of a resource that is built in.
     pub(crate) fn built_in(&self, group: &str, resource: &str) -> Kind {
         let is = |k: &&Kind| k.facts.group == group && k.facts.resource == resource;
         match self.served.iter().find(is) {
-            Some(kind) => *kind,
+            Some(kind) => kind.clone(),
             None => unreachable!("{resource} of group {group:?} is built in"),
         }
     }
@@ -116,6 +182,12 @@ impl Kinds {
 
 #[cfg(test)]
 mod tests {
+    use ringbolt_apiserver::{
+        live::{Contributions, Live, Owner, Routes, facts::VersionFacts, priorities::Priority},
+        request::Request,
+        response::{Outcome, Response},
+        routes::ResourceEndpoint,
+    };
     use ringbolt_controlplane::registry;
     use ringbolt_machinery::schema::Schema;
 
@@ -143,7 +215,7 @@ mod tests {
     fn references() {
         let kinds = Kinds::new(&registry::build(Schema::builtin()));
         let check = |version: &str, kind: &str, expect: Option<&str>| {
-            assert_eq!(kinds.named(version, kind).map(|k| k.facts.resource), expect, "{version} {kind}");
+            assert_eq!(kinds.named(version, kind).map(|k| &*k.facts.resource), expect, "{version} {kind}");
         };
         check("v1", "Pod", Some("pods"));
         check("apps/v1", "ReplicaSet", Some("replicasets"));
@@ -159,5 +231,53 @@ mod tests {
         assert_eq!(events.len(), 2);
         assert_eq!(events[0].stored, events[1].stored);
         assert_eq!(kinds.of(events[0].stored).unwrap().facts.group, "");
+    }
+
+    struct Stores(u16);
+
+    impl ResourceEndpoint for Stores {
+        fn serve(&self, _: &Request<'_>) -> Outcome {
+            Outcome::Ready(Response::default())
+        }
+
+        fn stored(&self) -> Option<ResourceId> {
+            Some(ResourceId(self.0))
+        }
+    }
+
+    /// Widgets of a version, in namespaces, stored under a number.
+    fn widgets(version: &'static str, stored: u16) -> Arc<GroupVersion> {
+        let facts =
+            VersionFacts { group: "example.com".into(), version: version.into(), ..VersionFacts::default() };
+        let resource = ResourceRoute {
+            resource: "widgets".into(),
+            kind: "Widget".into(),
+            namespaced: true,
+            endpoint: Arc::new(Stores(stored)),
+            subresources: Vec::new(),
+        };
+        Arc::new(GroupVersion::new(facts, Priority::CUSTOM, Routes::Resources(vec![resource]), None))
+    }
+
+    #[test]
+    fn kinds_come_and_go() {
+        let built_in = Kinds::new(&registry::build(Schema::builtin()));
+        let live = Live::default();
+        let versions = vec![widgets("v1", 900), widgets("v2", 900)];
+        live.replace(Owner::Extensions, Contributions { versions, services: None });
+        let kinds = built_in.with(&live.published());
+        // Both versions can be named; objects are found through one.
+        assert_eq!(kinds.named("example.com/v1", "Widget").map(|k| k.stored), Some(ResourceId(900)));
+        assert_eq!(kinds.named("example.com/v2", "Widget").map(|k| k.stored), Some(ResourceId(900)));
+        assert_eq!(kinds.custom().count(), 1);
+        let kind = kinds.of(ResourceId(900)).unwrap();
+        assert_eq!(kind.path("a", "b"), "/apis/example.com/v1/namespaces/a/widgets/b");
+        assert!(kinds.deletable().any(|kind| kind.facts.resource == "widgets"));
+        assert!(kinds.named("v1", "Pod").is_some());
+
+        live.replace(Owner::Extensions, Contributions::default());
+        let kinds = built_in.with(&live.published());
+        assert!(kinds.named("example.com/v1", "Widget").is_none() && kinds.of(ResourceId(900)).is_none());
+        assert_eq!(kinds.custom().count(), 0);
     }
 }

@@ -42,3 +42,7 @@ pub(crate) const QUOTA_RESYNC: Duration = Duration::from_secs(300);
 
 /// Pause after a controller panicked; then everything is read anew.
 pub(crate) const PANIC_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a namespace waits at most for kinds that are not served yet, while the server starts, before it is looked at
+/// again: it is told when they are.
+pub(crate) const KINDS_LOOK: Duration = Duration::from_secs(5);

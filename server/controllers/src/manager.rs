@@ -10,7 +10,10 @@ use std::{
     time::Instant,
 };
 
-use ringbolt_apiserver::server::{hooks::HookContext, lifecycle_signals::LifecycleSignals};
+use ringbolt_apiserver::{
+    live::Live,
+    server::{hooks::HookContext, lifecycle_signals::LifecycleSignals},
+};
 use ringbolt_controlplane::{quota::Calculator, registry::Registry};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::{api::CommitListener, event_log::Cursor};
@@ -19,7 +22,7 @@ use crate::{
     cluster_role_aggregation::ClusterRoleAggregationController,
     context::{Context, Control},
     garbage_collector::GarbageCollector,
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
     limits,
     names::{Controller, Controllers},
     namespace::NamespaceController,
@@ -31,6 +34,7 @@ use crate::{
 pub struct Config {
     controllers: Controllers,
     kinds: Kinds,
+    live: Live,
     quotas: Calculator,
     root_ca: String,
 }
@@ -41,10 +45,11 @@ impl Config {
         controllers: Controllers,
         schema: &'static Schema,
         registry: &Registry,
+        live: Live,
         root_ca: String,
     ) -> Self {
         let quotas = Calculator::new(schema, registry);
-        Config { controllers, kinds: Kinds::new(registry), quotas, root_ca }
+        Config { controllers, kinds: Kinds::new(registry), live, quotas, root_ca }
     }
 }
 
@@ -58,12 +63,13 @@ pub fn start(config: Config, hook: &HookContext) -> Result<(), String> {
     }
     let context = Context {
         storage: hook.storage.clone(),
-        kinds: config.kinds,
+        kinds: config.kinds.clone(),
+        has_all_kinds: false,
         loopback: hook.loopback.clone(),
-        root_ca: config.root_ca,
+        root_ca: config.root_ca.clone(),
     };
-    let (controllers, quotas, signals) = (config.controllers, config.quotas, hook.signals.clone());
-    hook.spawn("controllers", move || Manager::new(context, controllers, quotas).run(&signals))
+    let signals = hook.signals.clone();
+    hook.spawn("controllers", move || Manager::new(context, config).run(&signals))
 }
 
 /// Wakes the thread where it sleeps.
@@ -72,24 +78,36 @@ struct Alarm {
     thread: Thread,
 }
 
-impl CommitListener for Alarm {
-    fn committed(&self, _: u64) {
+impl Alarm {
+    fn wake(&self) {
         if self.sleeps.swap(false, Ordering::AcqRel) {
             self.thread.unpark();
         }
     }
 }
 
+impl CommitListener for Alarm {
+    fn committed(&self, _: u64) {
+        self.wake();
+    }
+}
+
 struct Manager {
     context: Context,
     controllers: Vec<Box<dyn Control>>,
+    /// The kinds that are built in.
+    built_in: Kinds,
+    live: Live,
+    /// The publication that the kinds are of.
+    publication: u64,
     alarm: Arc<Alarm>,
     /// Where the events that nobody looked at begin; `None` before everything was read.
     cursor: Option<Cursor>,
 }
 
 impl Manager {
-    fn new(context: Context, wanted: Controllers, quotas: Calculator) -> Self {
+    fn new(context: Context, config: Config) -> Self {
+        let Config { controllers: wanted, kinds: built_in, live, quotas, .. } = config;
         let mut controllers: Vec<Box<dyn Control>> = Vec::new();
         if wanted.has(Controller::Namespace) {
             controllers.push(Box::new(NamespaceController::new(&context)));
@@ -108,7 +126,9 @@ impl Manager {
         }
         let alarm = Arc::new(Alarm { sleeps: AtomicBool::new(false), thread: thread::current() });
         context.storage.add_listener(alarm.clone());
-        Manager { context, controllers, alarm, cursor: None }
+        let told = alarm.clone();
+        live.listen(Box::new(move |_| told.wake()));
+        Manager { context, controllers, built_in, live, publication: 0, alarm, cursor: None }
     }
 
     fn run(mut self, signals: &LifecycleSignals) {
@@ -124,6 +144,7 @@ impl Manager {
 
     /// Events, work, and sleep until there is more of either.
     fn turn(&mut self) {
+        self.take_kinds();
         let more = self.take_events();
         for controller in &mut self.controllers {
             controller.work(&self.context, Instant::now());
@@ -137,11 +158,33 @@ impl Manager {
             next.map_or(limits::SLEEP_MAX, |at| at.saturating_duration_since(now).min(limits::SLEEP_MAX));
         thread::sleep(pause.min(limits::REST));
         self.alarm.sleeps.store(true, Ordering::Release);
-        // What was committed before the alarm was set did not wake anybody.
-        if !self.has_events() {
+        // What was committed or published before the alarm was set did not wake anybody.
+        if !self.has_events() && !self.has_kinds() {
             thread::park_timeout(pause.saturating_sub(limits::REST));
         }
         self.alarm.sleeps.store(false, Ordering::Release);
+    }
+
+    fn has_kinds(&self) -> bool {
+        self.live.published().number != self.publication
+            || self.live.is_complete() != self.context.has_all_kinds
+    }
+
+    /// Takes in which kinds there are now. Objects of new ones may be there already: those of a definition that was
+    /// away while they were not.
+    fn take_kinds(&mut self) {
+        if !self.has_kinds() {
+            return;
+        }
+        let has_all_kinds = self.live.is_complete();
+        let published = self.live.published();
+        let before = std::mem::replace(&mut self.context.kinds, self.built_in.with(&published));
+        (self.publication, self.context.has_all_kinds) = (published.number, has_all_kinds);
+        let is_new = |kind: &&Kind| before.of(kind.stored).is_none();
+        let new: Vec<Kind> = self.context.kinds.custom().filter(is_new).cloned().collect();
+        for controller in &mut self.controllers {
+            controller.kinds_changed(&self.context, &new, Instant::now());
+        }
     }
 
     fn has_events(&self) -> bool {

@@ -129,6 +129,17 @@ impl Control for ResourceQuotaController {
         self.look(context, &namespace, now + limits::QUOTA_LOOK);
     }
 
+    fn kinds_changed(&mut self, context: &Context, _: &[Kind], now: Instant) {
+        let custom = context.kinds.custom().filter(|kind| kind.facts.namespaced);
+        let custom = custom.map(|kind| (&*kind.facts.group, &*kind.facts.resource, kind.stored));
+        if self.calculator.set_custom(custom) {
+            let snapshot = context.storage.snapshot(self.quotas.stored);
+            for quota in snapshot.range("", None) {
+                self.queue.add(quota.key.to_string(), now);
+            }
+        }
+    }
+
     fn work(&mut self, context: &Context, now: Instant) {
         for _ in 0..limits::KEYS_A_TURN {
             let Some(key) = self.queue.pop(now) else { return };

@@ -39,7 +39,8 @@ pub fn server(
         settings.service_addresses.clone(),
         settings.node_ports,
     );
-    let wanted = controllers::Config::new(settings.controllers, schema, &registry, root_ca);
+    let wanted =
+        controllers::Config::new(settings.controllers, schema, &registry, server.live().clone(), root_ca);
     let admission =
         Pipeline::new(schema, &registry, settings.admission.clone(), reviewers.authorizers.clone());
     admission.register(server.metrics());
@@ -81,12 +82,15 @@ pub fn server(
     let live = server.live().clone();
     openapi::install(server.routes(), schema, openid, &live);
     let storage = server.storage().clone();
-    let size = storage.clone();
+    let (size, shown) = (storage.clone(), live.clone());
     server.metrics().register_storage(
         move |show| {
             for (number, name) in stored_names.iter().enumerate() {
                 let (resource, group) = name.split_once('.').unwrap_or((name, ""));
                 show(group, resource, storage.count(ResourceId(number as u16)) as u64);
+            }
+            for (group, resource, stored) in shown.published().custom_resources() {
+                show(group, resource, storage.count(stored) as u64);
             }
         },
         move || size.size_bytes(),

@@ -15,7 +15,10 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -48,6 +51,7 @@ struct Shared {
     published: ArcSwap<Published>,
     documents: Arc<ArcSwap<Documents>>,
     table: OnceLock<Arc<ArcSwap<RouteTable>>>,
+    is_complete: AtomicBool,
 }
 
 #[derive(Default)]
@@ -67,7 +71,6 @@ impl Live {
         state.owners.insert(owner, contributions);
         state.awaited.remove(&owner);
         self.publish(&mut state);
-        state.complete();
     }
 
     /// Holds back 404s, as 503s, until `owner` has said what it has. To be called before the server starts.
@@ -76,6 +79,11 @@ impl Live {
         if !state.owners.contains_key(&owner) {
             state.awaited.insert(owner);
         }
+    }
+
+    /// Whether everybody who is expected to has said what it has.
+    pub fn is_complete(&self) -> bool {
+        self.0.is_complete.load(Ordering::Acquire)
     }
 
     /// What is published now.
@@ -130,7 +138,7 @@ impl Live {
     pub(crate) fn complete(&self, signals: Arc<LifecycleSignals>) {
         let mut state = self.state();
         state.signals = Some(signals);
-        state.complete();
+        self.look(&state);
     }
 
     fn publish(&self, state: &mut State) {
@@ -145,20 +153,21 @@ impl Live {
             let layer = Layer::new(&published, documents);
             table.store(Arc::new(table.load().with_layer(layer)));
         }
+        self.look(state);
         for listener in &state.listeners {
             listener(&published);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn complete(&self) {
-        if let Some(signals) = self.signals.as_ref().filter(|_| self.awaited.is_empty()) {
+    /// Whether it is complete by now.
+    fn look(&self, state: &State) {
+        if let Some(signals) = state.signals.as_ref().filter(|_| state.awaited.is_empty()) {
+            self.0.is_complete.store(true, Ordering::Release);
             signals.mux_and_discovery_complete.signal();
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

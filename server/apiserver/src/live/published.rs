@@ -1,6 +1,11 @@
 //! All contributions of one moment, put together.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use ringbolt_storage::object::ResourceId;
 
 use super::contribution::{Contributions, GroupVersion, Owner, ServiceOrder};
 use crate::discovery::BuiltInDiscovery;
@@ -36,6 +41,18 @@ impl Published {
             versions: versions.into_values().cloned().collect(),
             services: services.map(Arc::new),
         }
+    }
+
+    /// Group, plural name and store of each custom resource, once whatever the number of its versions.
+    pub fn custom_resources(&self) -> impl Iterator<Item = (&str, &str, ResourceId)> {
+        let mut seen = BTreeSet::new();
+        let all = self.versions.iter().flat_map(|version| {
+            version
+                .resources()
+                .iter()
+                .filter_map(|resource| Some((version.group(), &*resource.resource, resource.stored()?)))
+        });
+        all.filter(move |(group, resource, _)| seen.insert((*group, *resource)))
     }
 
     /// A group-version.

@@ -8,7 +8,7 @@ mod graph;
 mod ownership;
 mod plan;
 
-use std::time::Instant;
+use std::{collections::HashSet, time::Instant};
 
 use ringbolt_machinery::scan;
 use ringbolt_storage::object::{Event, EventKind, Object, ResourceId};
@@ -42,6 +42,8 @@ pub(crate) struct GarbageCollector {
     events: Kind,
     graph: Graph,
     queue: WorkQueue<Task>,
+    /// Objects with owners of kinds that nobody knows.
+    puzzled: HashSet<Uid>,
 }
 
 impl GarbageCollector {
@@ -51,6 +53,15 @@ impl GarbageCollector {
             events: context.kinds.built_in("", "events"),
             graph: Graph::default(),
             queue: WorkQueue::default(),
+            puzzled: HashSet::new(),
+        }
+    }
+
+    /// Takes in all objects of a resource.
+    fn read(&mut self, context: &Context, stored: ResourceId, now: Instant) {
+        let snapshot = context.storage.snapshot(stored);
+        for object in snapshot.range("", None).filter(|object| Ownership::is_any(object)) {
+            self.put(context, object, now);
         }
     }
 
@@ -96,6 +107,7 @@ impl GarbageCollector {
                 self.queue.add(Task::Delete(owner), now);
             }
         }
+        self.puzzled.remove(&uid);
         self.queue.remove(&Task::Delete(uid.clone()));
         self.queue.remove(&Task::Orphan(uid));
     }
@@ -127,6 +139,7 @@ impl GarbageCollector {
 impl Control for GarbageCollector {
     fn resync(&mut self, context: &Context, now: Instant) {
         self.queue.clear();
+        self.puzzled.clear();
         self.graph = Graph::default();
         let mut seen: Vec<ResourceId> = vec![self.events.stored];
         for kind in context.kinds.deletable() {
@@ -134,10 +147,18 @@ impl Control for GarbageCollector {
                 continue;
             }
             seen.push(kind.stored);
-            let snapshot = context.storage.snapshot(kind.stored);
-            for object in snapshot.range("", None).filter(|object| Ownership::is_any(object)) {
-                self.put(context, object, now);
-            }
+            self.read(context, kind.stored, now);
+        }
+    }
+
+    fn kinds_changed(&mut self, context: &Context, new: &[Kind], now: Instant) {
+        for kind in new {
+            self.read(context, kind.stored, now);
+        }
+        for uid in self.puzzled.drain() {
+            let task = Task::Delete(uid);
+            self.queue.forget(&task);
+            self.queue.add(task, now);
         }
     }
 
@@ -171,6 +192,8 @@ impl Control for GarbageCollector {
                 }
                 Plan::Later(why) => {
                     tracing::debug!(?task, why, "garbage collector");
+                    let (Task::Delete(uid) | Task::Orphan(uid)) = &task;
+                    self.puzzled.insert(uid.clone());
                     self.queue.retry(task, now);
                 }
                 Plan::Send(all) => {

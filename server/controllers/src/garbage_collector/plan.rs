@@ -85,8 +85,8 @@ impl GarbageCollector {
     fn orphan(&self, context: &Context, kind: &Kind, object: &Object, ownership: &Ownership) -> Plan {
         let free = |(uid, node): (&Uid, &super::graph::Node)| {
             let kind = context.kinds.of(node.resource)?;
-            let (namespace, name) = node.key.split_once('/').unwrap_or(("", &node.key));
-            Some(without_owners(&kind.path(namespace, name), uid, [&*ownership.uid]))
+            let object = context.storage.get(node.resource, &node.key)?;
+            Some(without_owners(kind, &object, uid, &[&ownership.uid]))
         };
         let requests: Vec<Request> =
             self.graph.dependents(&ownership.uid).filter_map(free).take(limits::CALLS_AT_ONCE).collect();
@@ -129,13 +129,12 @@ impl GarbageCollector {
                 Some(_) => owners.solid += 1,
             }
         }
-        let path = kind.path_of(object);
         if owners.solid > 0 {
             if owners.dangling.is_empty() && owners.waiting.is_empty() {
                 return Plan::Nothing;
             }
             let gone = owners.dangling.iter().chain(&owners.waiting).map(|owner| &*owner.uid);
-            return one(without_owners(&path, &ownership.uid, gone));
+            return one(without_owners(kind, object, &ownership.uid, &gone.collect::<Vec<_>>()));
         }
         if ownership.owners.is_empty() {
             return Plan::Nothing;
@@ -145,7 +144,7 @@ impl GarbageCollector {
             // Two that wait for each other would wait for ever.
             let circular = self.graph.dependents(&ownership.uid).any(|(_, node)| node.waits);
             if circular && ownership.owners.iter().any(|owner| owner.blocks) {
-                return one(without_blocking(&path, ownership));
+                return one(without_blocking(kind, object, ownership));
             }
             policy = "Foreground";
         }
@@ -153,7 +152,7 @@ impl GarbageCollector {
             r#""preconditions":{{"uid":"{}","resourceVersion":"{}"}},"propagationPolicy":"{policy}""#,
             ownership.uid, object.revision
         );
-        one(Request::delete(path, &options))
+        one(Request::delete(kind.path_of(object), &options))
     }
 
     /// An event where the owner that is named lives in another namespace: that is why the dependent goes.
@@ -184,7 +183,7 @@ impl GarbageCollector {
         let involved = map(
             &arena,
             [
-                ("kind", Value::String(kind.facts.kind)),
+                ("kind", text(&arena, &kind.facts.kind)),
                 ("namespace", text(&arena, namespace)),
                 ("name", text(&arena, object.name())),
                 ("uid", text(&arena, &ownership.uid)),
@@ -217,26 +216,63 @@ impl GarbageCollector {
 }
 
 /// Takes owner references out of an object, which must still be the one with this uid.
-fn without_owners<'o>(path: &str, uid: &str, owners: impl IntoIterator<Item = &'o str>) -> Request {
+fn without_owners(kind: &Kind, object: &Object, uid: &str, owners: &[&str]) -> Request {
     let arena = Bump::new();
+    if kind.facts.is_custom {
+        return owner_references(&arena, kind, object, |reference| {
+            let is_out = reference.str_at(&["uid"]).is_some_and(|uid| owners.contains(&uid));
+            (!is_out).then(|| reference.clone())
+        });
+    }
     let out = owners
-        .into_iter()
+        .iter()
         .map(|owner| map(&arena, [("$patch", Value::String("delete")), ("uid", text(&arena, owner))]));
     let metadata = map(&arena, [("ownerReferences", list(&arena, out)), ("uid", text(&arena, uid))]);
     let patch = map(&arena, [("metadata", metadata)]);
-    Request::patch(path, STRATEGIC_MERGE_PATCH, object::body(&patch))
+    Request::patch(&kind.path_of(object), STRATEGIC_MERGE_PATCH, object::body(&patch))
 }
 
 /// Lets an object's owners go before it.
-fn without_blocking(path: &str, ownership: &Ownership) -> Request {
+fn without_blocking(kind: &Kind, object: &Object, ownership: &Ownership) -> Request {
     let arena = Bump::new();
+    if kind.facts.is_custom {
+        return owner_references(&arena, kind, object, |reference| {
+            let mut reference = reference.clone();
+            let map = reference.as_map_mut()?;
+            if map.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true) {
+                map.insert("blockOwnerDeletion", Value::Bool(false));
+            }
+            Some(reference)
+        });
+    }
     let unblocked = ownership.owners.iter().filter(|owner| owner.blocks).map(|owner| {
         map(&arena, [("uid", text(&arena, &owner.uid)), ("blockOwnerDeletion", Value::Bool(false))])
     });
     let metadata =
         map(&arena, [("ownerReferences", list(&arena, unblocked)), ("uid", text(&arena, &ownership.uid))]);
     let patch = map(&arena, [("metadata", metadata)]);
-    Request::patch(path, STRATEGIC_MERGE_PATCH, object::body(&patch))
+    Request::patch(&kind.path_of(object), STRATEGIC_MERGE_PATCH, object::body(&patch))
+}
+
+/// Writes the owner references of an object as it was read, as one that takes no strategic merge patch takes them.
+fn owner_references<'a>(
+    arena: &'a Bump,
+    kind: &Kind,
+    object: &'a Object,
+    keep: impl Fn(&Value<'a>) -> Option<Value<'a>>,
+) -> Request {
+    let metadata = object::metadata(arena, object);
+    let references = metadata.as_ref().and_then(|m| m.path(&["ownerReferences"])).and_then(Value::as_list);
+    let kept = references.into_iter().flatten().filter_map(keep);
+    let metadata = map(
+        arena,
+        [
+            ("resourceVersion", text(arena, &object.revision.to_string())),
+            ("ownerReferences", list(arena, kept)),
+        ],
+    );
+    let patch = map(arena, [("metadata", metadata)]);
+    Request::patch(&kind.path_of(object), MERGE_PATCH, object::body(&patch))
 }
 
 /// Takes a finalizer off an object as it was read.

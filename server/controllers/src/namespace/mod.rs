@@ -75,6 +75,10 @@ impl NamespaceController {
         if strings(&namespace, &["spec", "finalizers"]).is_empty() {
             return Outcome::Done;
         }
+        // What nobody serves yet would be left behind.
+        if !context.has_all_kinds {
+            return Outcome::After(limits::KINDS_LOOK);
+        }
         let grace = self.grace(context, name, &namespace);
         let mut remaining = Remaining::default();
         let mut budget = limits::DELETIONS_A_TURN;
@@ -236,6 +240,13 @@ impl Control for NamespaceController {
             if self.queue.contains(&namespace) {
                 self.queue.add(namespace, now + limits::NAMESPACE_LOOK);
             }
+        }
+    }
+
+    fn kinds_changed(&mut self, context: &Context, _: &[Kind], now: Instant) {
+        let snapshot = context.storage.snapshot(self.namespaces.stored);
+        for namespace in snapshot.range("", None).filter(|n| n.attributes.terminating) {
+            self.queue.add(namespace.name().to_owned(), now);
         }
     }
 

@@ -20,8 +20,11 @@ use crate::{registry::Registry, tree::root};
 pub struct Calculator {
     schema: &'static Schema,
     kinds: Vec<Kind>,
+    /// How many of them are built in.
+    built_in: usize,
 }
 
+#[derive(PartialEq, Eq)]
 struct Kind {
     evaluator: Evaluator,
     stored: ResourceId,
@@ -38,7 +41,26 @@ impl Calculator {
                 kinds.push(Kind { evaluator, stored: served.stored, ty: served.stored_type });
             }
         }
-        Calculator { schema, kinds }
+        Calculator { schema, built_in: kinds.len(), kinds }
+    }
+
+    /// Counts custom resources, too: these, by group and plural name, and no others. Answers whether they are others
+    /// than before.
+    pub fn set_custom<'k>(&mut self, custom: impl Iterator<Item = (&'k str, &'k str, ResourceId)>) -> bool {
+        let none =
+            self.schema.kind("meta.k8s.io", "v1", "PartialObjectMetadata").map_or(StructId(0), |k| k.ty);
+        let kind = |(group, resource, stored): (&str, &str, ResourceId)| {
+            // Nothing but their number counts, whatever they are called.
+            let evaluator = Evaluator::Count(format!("count/{resource}.{group}"), None);
+            Kind { evaluator, stored, ty: none }
+        };
+        let custom: Vec<Kind> = custom.map(kind).collect();
+        if self.kinds[self.built_in..] == custom[..] {
+            return false;
+        }
+        self.kinds.truncate(self.built_in);
+        self.kinds.extend(custom);
+        true
     }
 
     /// Whether objects of a resource may be counted.
