@@ -281,7 +281,11 @@ impl<C: Change> Change for Rescale<C> {
             (None, None) => {}
         }
         let meta = metadata::of(arena, &mut parent);
-        meta.insert("resourceVersion", Value::String(metadata::text(&scale, "resourceVersion")));
+        // A custom resource keeps its version where the client named none.
+        let version = metadata::text(&scale, "resourceVersion");
+        if paths.is_none() || !version.is_empty() {
+            meta.insert("resourceVersion", Value::String(version));
+        }
         if !given.is_empty() {
             meta.insert("uid", Value::String(given));
         }

@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod counting;
+mod custom;
 mod impersonation;
 mod no_allocation;
 mod priority_and_fairness;
