@@ -1,2 +1,36 @@
 //! CEL as Kubernetes speaks it: parsed, checked against the types of a schema, weighed, and run.
 #![forbid(unsafe_code)]
+
+mod address;
+mod ast;
+mod checker;
+mod constant;
+mod cost;
+mod data;
+mod decl;
+mod encoding;
+mod escaping;
+mod eval;
+mod expression;
+mod format;
+mod functions;
+mod lexer;
+mod library;
+mod library_cost;
+pub mod limits;
+mod macros;
+mod named_format;
+mod parser;
+mod program;
+mod regex_syntax;
+mod runtime_cost;
+mod schema;
+mod semver;
+mod source;
+mod syntax;
+mod time;
+mod types;
+mod unescape;
+mod url;
+mod validators;
+mod value;

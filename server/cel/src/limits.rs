@@ -1,0 +1,26 @@
+//! Every limit of expressions, with its reason.
+
+/// Code points of one expression (cel-go `ExpressionSizeCodePointLimit`).
+pub(crate) const EXPRESSION_CODE_POINTS_MAX: usize = 100_000;
+
+/// Levels that one rule of the grammar may contain itself (cel-go `maxRecursionDepth`): bounds the stack of every walk.
+pub(crate) const NESTING_MAX: usize = 250;
+
+/// Cost of one evaluation of one rule (`celconfig.PerCallLimit`, about 0.1 s).
+pub const PER_CALL_COST_MAX: u64 = 1_000_000;
+
+/// Cost of all rules over one object (`celconfig.RuntimeCELCostBudget`, about 1 s).
+pub const OBJECT_COST_MAX: i64 = 10_000_000;
+
+/// Estimated cost of one rule of a schema (`StaticEstimatedCostLimit`).
+pub const RULE_ESTIMATE_MAX: u64 = 10_000_000;
+
+/// Estimated cost of all rules of a schema (`StaticEstimatedCRDCostLimit`).
+pub const SCHEMA_ESTIMATE_MAX: u64 = 100_000_000;
+
+/// Bytes of a request that estimates reckon with (`celconfig.MaxRequestSizeBytes`).
+pub(crate) const REQUEST_BYTES_MAX: i64 = 3 * 1024 * 1024;
+
+/// Bytes of a message that an expression makes (`celconfig.MaxEvaluatedMessageExpressionSizeBytes`).
+pub(crate) const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+

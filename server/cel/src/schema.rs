@@ -1,0 +1,140 @@
+//! A schema as expressions see it: what is needed to type them, and to read objects as their values.
+
+use std::sync::Arc;
+
+/// `type`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Any,
+    Object,
+    Array,
+    String,
+    Number,
+    Integer,
+    Boolean,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Any => "",
+            Kind::Object => "object",
+            Kind::Array => "array",
+            Kind::String => "string",
+            Kind::Number => "number",
+            Kind::Integer => "integer",
+            Kind::Boolean => "boolean",
+        }
+    }
+}
+
+/// Formats of strings that are values of another type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Plain,
+    Byte,
+    Duration,
+    Date,
+    DateTime,
+}
+
+/// `x-kubernetes-list-type`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListType {
+    Atomic,
+    Set,
+    Map,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub(crate) struct Schema {
+    pub(crate) kind: Kind,
+    pub(crate) format: Format,
+    pub(crate) nullable: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) preserves_unknown: bool,
+    pub(crate) embedded: bool,
+    /// Sorted by name; `None` where there are none.
+    pub(crate) properties: Option<Box<[(Box<str>, Arc<Schema>)]>>,
+    pub(crate) required: Box<[Box<str>]>,
+    pub(crate) additional: Option<Arc<Schema>>,
+    pub(crate) items: Option<Arc<Schema>>,
+    pub(crate) list_type: ListType,
+    pub(crate) list_map_keys: Box<[Box<str>]>,
+    /// `x-kubernetes-map-type` is not there, granular or atomic: all that there are.
+    pub(crate) max_length: Option<i64>,
+    pub(crate) max_items: Option<i64>,
+    pub(crate) max_properties: Option<i64>,
+    /// Bytes of the longest string of `enum`, where there is an `enum`.
+    pub(crate) enum_length: Option<i64>,
+    pub(crate) has_default: bool,
+}
+
+/// Characters that a name may have (`DNS1123SubdomainMaxLength`).
+const NAME_MAX: i64 = 253;
+
+impl Schema {
+    /// A schema that says nothing but a type.
+    pub(crate) fn plain(kind: Kind) -> Schema {
+        Schema {
+            kind,
+            format: Format::Plain,
+            nullable: false,
+            int_or_string: false,
+            preserves_unknown: false,
+            embedded: false,
+            properties: None,
+            required: Box::default(),
+            additional: None,
+            items: None,
+            list_type: ListType::Atomic,
+            list_map_keys: Box::default(),
+            max_length: None,
+            max_items: None,
+            max_properties: None,
+            enum_length: None,
+            has_default: false,
+        }
+    }
+
+    /// One of `properties`.
+    pub(crate) fn property(&self, name: &str) -> Option<&Arc<Schema>> {
+        let properties = self.properties.as_deref()?;
+        let at = properties.binary_search_by(|(n, _)| (**n).cmp(name)).ok()?;
+        Some(&properties[at].1)
+    }
+
+    /// The schema of a resource: with `apiVersion`, `kind` and the names of `metadata`, and no more of the latter.
+    pub(crate) fn as_resource(self: &Arc<Self>) -> Arc<Schema> {
+        let is = |schema: Option<&Arc<Schema>>, kind| schema.is_some_and(|s| s.kind == kind);
+        let metadata = self.property("metadata");
+        let whole = is(self.property("kind"), Kind::String)
+            && is(self.property("apiVersion"), Kind::String)
+            && is(metadata, Kind::Object)
+            && metadata.is_some_and(|m| {
+                is(m.property("name"), Kind::String) && is(m.property("generateName"), Kind::String)
+            });
+        if whole {
+            return self.clone();
+        }
+        let named = |name: &str, max: i64| {
+            let given = metadata.and_then(|m| m.property(name)).and_then(|s| s.max_length);
+            let mut schema = Schema::plain(Kind::String);
+            schema.max_length = Some(given.map_or(max, |given| given.min(max)));
+            (Box::from(name), Arc::new(schema))
+        };
+        let mut meta = Schema::plain(Kind::Object);
+        meta.properties = Some(Box::new([named("generateName", NAME_MAX - 1), named("name", NAME_MAX)]));
+        let mut out = Schema::clone(self);
+        let mut properties: Vec<_> = out.properties.take().map_or_else(Vec::new, Vec::from);
+        properties.retain(|(name, _)| !matches!(&**name, "kind" | "apiVersion" | "metadata"));
+        let text = Arc::new(Schema::plain(Kind::String));
+        properties.push(("kind".into(), text.clone()));
+        properties.push(("apiVersion".into(), text));
+        properties.push(("metadata".into(), Arc::new(meta)));
+        properties.sort_by(|a, b| a.0.cmp(&b.0));
+        out.properties = Some(properties.into());
+        Arc::new(out)
+    }
+}
