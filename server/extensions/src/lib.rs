@@ -1,6 +1,12 @@
 //! The extensions server: CustomResourceDefinitions, and the resources that they define.
 #![forbid(unsafe_code)]
 
+mod catalog;
+mod controllers;
 pub mod custom_resource;
 pub mod definition;
+mod ending;
 pub mod limits;
+mod server;
+
+pub use server::ExtensionsServer;

@@ -1,4 +1,35 @@
 //! Limits of the extensions server, each with its reason.
 
+use std::time::Duration;
+
 /// Fields that field selectors may name, a version: the API server's own limit (`MaxSelectableFields`).
 pub const SELECTABLE_FIELDS_MAX: usize = 8;
+
+/// Requests of the controllers under way at once: they share the flush of a batch, and are few beside the 4,096 writes
+/// that may wait for the sequencer.
+pub const CALLS_AT_ONCE: usize = 64;
+
+/// Definitions that are looked at before what came of them is published and written: enough that thousands at once are
+/// not published one by one, and few enough that the first need not wait long for the last.
+pub const DEFINITIONS_A_TURN: usize = 64;
+
+/// Events that are looked at before the definitions they are of: half a chunk of the log or so, a millisecond.
+pub const EVENTS_A_TURN: usize = 4096;
+
+/// How long objects have to go before their definition says that they do not (the API server's own minute).
+pub const CLEANUP_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Between looks at how many objects are left.
+pub const CLEANUP_LOOK: Duration = Duration::from_millis(100);
+
+/// The longest sleep without anything to do: how soon the end of the server is seen.
+pub const SLEEP_MAX: Duration = Duration::from_millis(250);
+
+/// First pause after a write failed; it doubles with each further one.
+pub const RETRY_FIRST: Duration = Duration::from_millis(20);
+
+/// The longest pause after a write failed.
+pub const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// Pause after a panic; then everything is read anew.
+pub const PANIC_PAUSE: Duration = Duration::from_secs(1);

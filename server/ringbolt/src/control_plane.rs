@@ -15,6 +15,7 @@ use ringbolt_controllers as controllers;
 use ringbolt_controlplane::{
     admission::Pipeline, bootstrap::policy::BootstrapPolicy, registry::Registry, services::repair::Repair,
 };
+use ringbolt_extensions::{ExtensionsServer, definition};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
@@ -53,6 +54,16 @@ pub fn server(
     let leases = registry
         .find("coordination.k8s.io", "v1", "leases")
         .map_or_else(|| unreachable!("they are built in"), |leases| leases.stored);
+    let definitions = registry
+        .find(definition::GROUP, definition::VERSION, definition::RESOURCE)
+        .map_or_else(|| unreachable!("they are in the registry"), |found| (found.stored, found.stored_type));
+    let extensions = ExtensionsServer {
+        schema,
+        definitions,
+        namespaces: registry.namespaces,
+        admission: admission.clone(),
+    };
+    extensions.install(&mut server).map_err(|e| e.to_string())?;
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;
     let (mut served, virtuals) = (served, virtuals.iter().map(|r| (r.facts, r.printer)).collect::<Vec<_>>());
     let listed: Vec<_> = virtuals

@@ -13,7 +13,11 @@ mod warnings;
 
 use ringbolt_controlplane::registry::Foreign;
 
-pub(crate) use self::condition::Condition;
+pub(crate) use self::{
+    approval::{ANNOTATION, Approval, is_protected},
+    condition::{Condition, find as find_condition, remove as remove_condition},
+    view::{Definition, Names},
+};
 pub use self::{
     defaults::fill,
     printer::PRINTER,

@@ -19,7 +19,7 @@ fn row(object: &Value<'_>, row: &mut Row<'_>) {
     row.text(&versions(definition));
     row.text(object.str_at(&["metadata", "creationTimestamp"]).unwrap_or("0001-01-01T00:00:00Z"));
     row.text(definition.group());
-    row.text(names.kind);
+    row.text(&names.kind);
     row.text(&names.short_names.join(","));
     row.bool(definition.is_condition_true("Established"));
 }

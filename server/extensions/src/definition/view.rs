@@ -1,6 +1,7 @@
 //! A CustomResourceDefinition, read by the names of its fields.
 
-use ringbolt_controlplane::tree::Members;
+use bumpalo::Bump;
+use ringbolt_controlplane::tree::{self, Members};
 use ringbolt_machinery::value::{Map, Value};
 
 use super::{CLEANUP_FINALIZER, condition};
@@ -11,27 +12,42 @@ pub(crate) struct Definition<'v, 'a>(pub(crate) &'v Value<'a>);
 
 /// Names, asked for or accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names<'a> {
-    pub(crate) plural: &'a str,
-    pub(crate) singular: &'a str,
-    pub(crate) short_names: Vec<&'a str>,
-    pub(crate) kind: &'a str,
-    pub(crate) list_kind: &'a str,
-    pub(crate) categories: Vec<&'a str>,
+pub(crate) struct Names {
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) categories: Vec<String>,
 }
 
-impl<'a> Names<'a> {
-    fn of(map: Option<&Map<'a>>) -> Names<'a> {
+impl Names {
+    fn of(map: Option<&Map<'_>>) -> Names {
         let Some(map) = map else { return Names::default() };
-        let list = |name| map.items(name).iter().filter_map(Value::as_str).collect();
+        let list = |name| map.items(name).iter().filter_map(Value::as_str).map(str::to_owned).collect();
         Names {
-            plural: map.text("plural"),
-            singular: map.text("singular"),
+            plural: map.text("plural").to_owned(),
+            singular: map.text("singular").to_owned(),
             short_names: list("shortNames"),
-            kind: map.text("kind"),
-            list_kind: map.text("listKind"),
+            kind: map.text("kind").to_owned(),
+            list_kind: map.text("listKind").to_owned(),
             categories: list("categories"),
         }
+    }
+
+    /// The same as a tree, with what an object of the API leaves out left out.
+    pub(crate) fn to_value<'a>(&self, arena: &'a Bump) -> Value<'a> {
+        let text = |text: &str| Value::String(arena.alloc_str(text));
+        let list = |items: &[String]| tree::list(arena, items.iter().map(|item| text(item)));
+        let entries = [
+            ("plural", text(&self.plural)),
+            ("singular", text(&self.singular)),
+            ("shortNames", list(&self.short_names)),
+            ("kind", text(&self.kind)),
+            ("listKind", text(&self.list_kind)),
+            ("categories", list(&self.categories)),
+        ];
+        tree::map(arena, entries.into_iter().filter(|(_, value)| !tree::is_zero(value)))
     }
 }
 
@@ -65,12 +81,12 @@ impl<'v, 'a> Definition<'v, 'a> {
     }
 
     /// The names that are asked for.
-    pub(crate) fn names(self) -> Names<'a> {
+    pub(crate) fn names(self) -> Names {
         Names::of(self.0.path(&["spec", "names"]).and_then(Value::as_map))
     }
 
     /// The names that it has.
-    pub(crate) fn accepted_names(self) -> Names<'a> {
+    pub(crate) fn accepted_names(self) -> Names {
         Names::of(self.0.path(&["status", "acceptedNames"]).and_then(Value::as_map))
     }
 

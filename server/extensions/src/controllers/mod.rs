@@ -1,0 +1,9 @@
+//! What the server itself does about CustomResourceDefinitions: names, conditions, and the end of their objects.
+
+mod cleanup;
+mod conditions;
+mod manager;
+mod names;
+mod writer;
+
+pub(crate) use manager::{Manager, Shared};

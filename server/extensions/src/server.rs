@@ -1,0 +1,68 @@
+//! The extensions server in the chain: its hooks, and the thread that they start.
+
+use std::sync::Arc;
+
+use ringbolt_apiserver::{
+    admission::Admission,
+    live::Owner,
+    server::{
+        GenericApiServer,
+        hooks::{DuplicateHook, HookContext},
+    },
+};
+use ringbolt_machinery::schema::{Schema, StructId};
+use ringbolt_storage::object::ResourceId;
+
+use crate::{
+    catalog::{Catalog, Site},
+    controllers::{Manager, Shared},
+};
+
+/// What serves custom resources. CustomResourceDefinitions themselves are in the registry of the main server
+/// ([`served`](crate::definition::served)).
+pub struct ExtensionsServer {
+    /// The Schema.
+    pub schema: &'static Schema,
+    /// Where definitions are stored, and their type.
+    pub definitions: (ResourceId, StructId),
+    /// Where namespaces are stored.
+    pub namespaces: ResourceId,
+    /// The admission chain that writes of custom resources go through.
+    pub admission: Arc<dyn Admission>,
+}
+
+impl ExtensionsServer {
+    /// Puts it into a server that has not started. Custom resources of a store that is opened again are served before
+    /// the server is ready.
+    ///
+    /// # Errors
+    /// It is there already.
+    pub fn install(self, server: &mut GenericApiServer) -> Result<(), DuplicateHook> {
+        let live = server.live().clone();
+        live.expect(Owner::Extensions);
+        let shared = Arc::new(Shared::default());
+        let follow = {
+            let shared = shared.clone();
+            move |hook: &HookContext| {
+                let (hook, signals) = (hook.clone(), hook.signals.clone());
+                let ExtensionsServer { schema, definitions, namespaces, admission } = self;
+                let site = Site { schema, storage: hook.storage.clone(), namespaces, admission };
+                let context = hook.clone();
+                hook.spawn("extensions", move || {
+                    let catalog = Catalog::new(site);
+                    Manager::new(schema, definitions, &context, live, catalog, shared).run(&signals);
+                })
+            }
+        };
+        server.add_post_start_hook("start-apiextensions-informers", Box::new(follow))?;
+        for name in ["start-apiextensions-controllers", "crd-informer-synced"] {
+            let shared = shared.clone();
+            let synced = move |hook: &HookContext| {
+                shared.wait(&hook.signals);
+                Ok(())
+            };
+            server.add_post_start_hook(name, Box::new(synced))?;
+        }
+        Ok(())
+    }
+}
