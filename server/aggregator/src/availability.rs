@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use bumpalo::Bump;
 use ringbolt_machinery::value::Value;
-use ringbolt_outgoing::Pending;
+use ringbolt_outgoing::{Client, Pending};
 
 use crate::{
     api_service::{ApiService, Available, ServiceReference, local_available},
@@ -56,7 +56,11 @@ impl Availability {
         if let Some(not) = check(service, resolver) {
             return Some(not);
         }
-        self.ask(api_service, service, backend, resolver, inbox, random);
+        match &backend.client {
+            Ok(client) => self.ask(api_service, service, client, resolver, inbox, random),
+            // What it says of itself stays.
+            Err(error) => tracing::warn!(name = api_service.name, error, "an aggregated API cannot be reached"),
+        }
         None
     }
 
@@ -65,7 +69,7 @@ impl Availability {
         &mut self,
         api_service: &ApiService,
         service: &ServiceReference,
-        backend: &Backend,
+        client: &Client,
         resolver: &Resolver<'_>,
         inbox: &Arc<Inbox>,
         mut random: impl FnMut() -> u64,
@@ -85,13 +89,6 @@ impl Availability {
                 }
             };
             let url = format!("https://{}{path}", destination.address());
-            let client = match &backend.client {
-                Ok(client) => client,
-                Err(error) => {
-                    probe.last_error = error.clone();
-                    continue;
-                }
-            };
             let address = destination.address();
             let groups = ["system:masters"];
             let Some(request) =

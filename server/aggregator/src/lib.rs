@@ -19,6 +19,7 @@ mod proxy;
 mod queue;
 mod registration;
 mod remote_discovery;
+mod remote_openapi;
 mod resolver;
 mod server;
 

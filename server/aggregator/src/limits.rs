@@ -27,6 +27,8 @@ pub(crate) const DISCOVERY_BYTES: usize = 8 * 1024 * 1024;
 
 /// How often another server's OpenAPI documents are read anew.
 pub(crate) const OPENAPI_REFRESH: Duration = Duration::from_secs(60);
+/// The pauses after failures of that (`failedUpdateMaxExpDelay`).
+pub(crate) const OPENAPI_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(3600));
 /// What reading one may take (`specDownloadTimeout`).
 pub(crate) const OPENAPI_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of an OpenAPI document. That of kube-apiserver itself has 4 MB.

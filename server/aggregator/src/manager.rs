@@ -36,6 +36,7 @@ use crate::{
     queue::DueQueue,
     registration::{Action, Wanted, decide},
     remote_discovery::RemoteDiscovery,
+    remote_openapi::RemoteOpenApi,
     resolver::Resolver,
 };
 
@@ -81,6 +82,7 @@ pub(crate) struct Manager {
     at_start: Option<HashSet<String>>,
     availability: Availability,
     discovery: RemoteDiscovery,
+    openapi: RemoteOpenApi,
     /// What is published is not what there is.
     changed: bool,
     random: u64,
@@ -102,6 +104,7 @@ impl Manager {
             at_start: None,
             availability: Availability::new(),
             discovery: RemoteDiscovery::new(),
+            openapi: RemoteOpenApi::new(),
             changed: true,
             random: 0,
             plan,
@@ -136,7 +139,12 @@ impl Manager {
             self.publish();
         }
         self.note_progress();
-        let queues = [self.registrations.next(), self.availability.queue.next(), self.discovery.next()];
+        let queues = [
+            self.registrations.next(),
+            self.availability.queue.next(),
+            self.discovery.next(),
+            self.openapi.next(),
+        ];
         let next = queues.into_iter().flatten().min();
         let pause = next.map_or(limits::SLEEP_MAX, |at| {
             at.saturating_duration_since(Instant::now()).min(limits::SLEEP_MAX)
@@ -208,12 +216,14 @@ impl Manager {
             self.backends.remove(name);
             self.availability.forget(name);
             self.discovery.forget(name);
+            self.openapi.forget(name);
             return;
         };
         match &read.service {
             None => {
                 self.backends.remove(name);
                 self.discovery.forget(name);
+                self.openapi.forget(name);
             }
             Some(service) => {
                 let before = self.backends.get(name).map(|backend| &**backend);
@@ -221,6 +231,7 @@ impl Manager {
                     Backend::new(&self.plan.outgoing, &self.plan.identity, &read, service, before);
                 self.backends.insert(name.to_owned(), Arc::new(backend));
                 self.discovery.add(&read, now);
+                self.openapi.add(&read, now);
             }
         }
         self.availability.queue.add(name, now);
@@ -378,13 +389,15 @@ impl Manager {
         }
     }
 
-    /// Asks other servers what they have.
+    /// Asks other servers what they have, and what they say about it.
     fn discover(&mut self) {
         let Proxying { resources, routing, .. } = self.plan.proxying;
         let resolver = Resolver { storage: &*self.storage, resources, routing };
         self.random = self.random.wrapping_add(1);
         self.changed |=
             self.discovery.work(&self.backends, &resolver, &self.plan.inbox, self.random, Instant::now());
+        self.changed |=
+            self.openapi.work(&self.backends, &resolver, &self.plan.inbox, self.random, Instant::now());
     }
 
     /// Routes and discovery of what there is now.
@@ -403,7 +416,8 @@ impl Manager {
                 freshness: Freshness::Stale,
             });
             let handler = proxy::handler(self.plan.proxying, backend.clone(), api_service.available);
-            let version = GroupVersion::new(facts, priority(api_service), Routes::Proxy(handler), None);
+            let openapi = self.openapi.contribution(&api_service.name, &handler);
+            let version = GroupVersion::new(facts, priority(api_service), Routes::Proxy(handler), openapi);
             Some(Arc::new(version))
         });
         let order = |api_service: &ApiService| ServiceOrder {

@@ -6,7 +6,10 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    net::{TcpStream, lookup_host},
+    time::timeout,
+};
 use tokio_rustls::TlsConnector;
 
 use crate::{
@@ -24,17 +27,30 @@ pub(crate) enum Sender {
     Http2(http2::SendRequest<Upload>),
 }
 
+/// Dials the addresses of a destination one after the other, those of IPv4 first. The first failure is told.
+async fn dial(destination: &Destination) -> Result<TcpStream, CallError> {
+    let no_such_host = || CallError::lookup(&destination.host);
+    let found = lookup_host((&*destination.host, destination.port)).await.map_err(|_| no_such_host())?;
+    let mut addresses: Vec<_> = found.collect();
+    addresses.sort_by_key(|address| !address.is_ipv4());
+    let mut failed = None;
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(socket) => return Ok(socket),
+            Err(error) => _ = failed.get_or_insert_with(|| CallError::dial(&address.to_string(), &error)),
+        }
+    }
+    Err(failed.unwrap_or_else(no_such_host))
+}
+
 /// Opens a connection to a destination.
 pub(crate) async fn connect(
     destination: &Destination,
     tls: &Arc<ClientConfig>,
 ) -> Result<Sender, CallError> {
-    let address = destination.address();
-    let dialing = timeout(limits::DIAL_TIMEOUT, TcpStream::connect((&*destination.host, destination.port)));
-    let socket = match dialing.await {
-        Ok(Ok(socket)) => socket,
-        Ok(Err(error)) => return Err(CallError::dial(&address, &error)),
-        Err(_) => return Err(CallError::dial(&address, &io::ErrorKind::TimedOut.into())),
+    let socket = match timeout(limits::DIAL_TIMEOUT, dial(destination)).await {
+        Ok(dialed) => dialed?,
+        Err(_) => return Err(CallError::dial(&destination.address(), &io::ErrorKind::TimedOut.into())),
     };
     // Small writes are requests that somebody waits for.
     let _ = socket.set_nodelay(true);

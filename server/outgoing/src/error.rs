@@ -44,6 +44,11 @@ impl CallError {
         CallError::new(Failure::Dial, format!("dial tcp {address}: {}", dial_text(error)))
     }
 
+    /// A host whose address nobody knows.
+    pub(crate) fn lookup(host: &str) -> Self {
+        CallError::new(Failure::Dial, format!("dial tcp: lookup {host}: no such host"))
+    }
+
     /// A handshake that failed.
     pub(crate) fn tls(error: &io::Error) -> Self {
         let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());

@@ -77,30 +77,32 @@ fn version_members(w: &mut JsonWriter, version: &VersionFacts) {
         });
     };
     w.member("version", &version.version);
-    w.member_list("resources", |w| {
-        for resource in &version.resources {
-            w.object(|w| {
-                w.member("resource", &resource.resource);
-                kind(w, &resource.response_kind);
-                w.member("scope", scope(resource));
-                w.member("singularResource", &resource.singular);
-                w.member_texts("verbs", &resource.verbs);
-                w.optional_texts("shortNames", &resource.short_names);
-                w.optional_texts("categories", &resource.categories);
-                if !resource.subresources.is_empty() {
-                    w.member_list("subresources", |w| {
-                        for sub in &resource.subresources {
-                            w.object(|w| {
-                                w.member("subresource", &sub.name);
-                                kind(w, &sub.response_kind);
-                                w.member_texts("verbs", &sub.verbs);
-                            });
-                        }
-                    });
-                }
-            });
-        }
-    });
+    if !version.resources.is_empty() {
+        w.member_list("resources", |w| {
+            for resource in &version.resources {
+                w.object(|w| {
+                    w.member("resource", &resource.resource);
+                    kind(w, &resource.response_kind);
+                    w.member("scope", scope(resource));
+                    w.member("singularResource", &resource.singular);
+                    w.member_texts("verbs", &resource.verbs);
+                    w.optional_texts("shortNames", &resource.short_names);
+                    w.optional_texts("categories", &resource.categories);
+                    if !resource.subresources.is_empty() {
+                        w.member_list("subresources", |w| {
+                            for sub in &resource.subresources {
+                                w.object(|w| {
+                                    w.member("subresource", &sub.name);
+                                    kind(w, &sub.response_kind);
+                                    w.member_texts("verbs", &sub.verbs);
+                                });
+                            }
+                        });
+                    }
+                });
+            }
+        });
+    }
     w.member("freshness", version.freshness.as_str());
 }
 
