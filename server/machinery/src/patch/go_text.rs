@@ -3,8 +3,8 @@
 use bumpalo::collections::Vec as ArenaVec;
 
 use crate::{
-    json::quote,
     value::{Map, Value},
+    yaml::float,
 };
 
 /// `%v`.
@@ -13,7 +13,7 @@ pub(crate) fn plain(value: &Value<'_>) -> String {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(b) => b.to_string(),
         Value::Int(n) => n.to_string(),
-        Value::Float(f) => float(*f),
+        Value::Float(f) => float::double(*f),
         Value::String(s) | Value::Raw(s) => (*s).to_owned(),
         Value::List(items) => list(items),
         Value::Map(members) => map(members),
@@ -40,7 +40,7 @@ pub(crate) fn string(value: &Value<'_>) -> String {
         Value::Null => "%!s(<nil>)".to_owned(),
         Value::Bool(b) => format!("%!s(bool={b})"),
         Value::Int(n) => format!("%!s(int64={n})"),
-        Value::Float(f) => format!("%!s(float64={})", float(*f)),
+        Value::Float(f) => format!("%!s(float64={})", float::double(*f)),
         Value::List(items) => format!("[{}]", items.iter().map(string).collect::<Vec<_>>().join(" ")),
         Value::Map(members) => {
             let mut items: Vec<_> = members.iter().map(|(k, v)| (k, string(v))).collect();
@@ -50,19 +50,6 @@ pub(crate) fn string(value: &Value<'_>) -> String {
         }
         other => plain(other),
     }
-}
-
-/// The shortest digits, with an exponent below 1e-4 and from 1e21.
-fn float(f: f64) -> String {
-    if f != 0.0 && f.abs() < 1e-4 {
-        let text = format!("{f:e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let size = exponent.trim_start_matches('-');
-        return format!("{digits}e-{size:0>2}");
-    }
-    let mut out = Vec::new();
-    quote::write_float(&mut out, f);
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// The Go type of a value.

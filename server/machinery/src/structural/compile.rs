@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt};
 use bumpalo::Bump;
 
 use super::{
-    Structural,
+    Structural, check,
     json::{Float, Json},
     node::{
         Additional, EMBEDDED, INT_OR_STRING, ListType, MapType, NULLABLE, NodeData, NodeId, PRESERVE, Rest,
@@ -38,12 +38,21 @@ struct Compiler {
 
 impl Structural {
     /// Compiles `JSONSchemaProps`, as a CRD's version has it in `schema.openAPIV3Schema`: decoded by the Schema or
-    /// without one.
+    /// without one. Defaults lose what their nodes do not have.
     pub fn compile(props: &Value<'_>) -> Result<Structural, CompileError> {
         let arena = Bump::new();
         let props = json::expand_raw(&arena, props).map_err(|error| CompileError(error.to_string()))?;
+        let structural = Structural::compile_as_is(&props)?;
+        match check::pruned_defaults(&arena, &structural, &props) {
+            Some(props) => Structural::compile_as_is(&props),
+            None => Ok(structural),
+        }
+    }
+
+    /// The same with defaults as they are written, of properties without opaque text.
+    pub(super) fn compile_as_is(props: &Value<'_>) -> Result<Structural, CompileError> {
         let mut compiler = Compiler::default();
-        let root = compiler.node(Props::of(&props))?;
+        let root = compiler.node(Props::of(props))?;
         let mut nodes: Vec<_> = compiler.nodes.into_iter().collect();
         nodes.sort_unstable_by_key(|(_, id)| *id);
         Ok(Structural {

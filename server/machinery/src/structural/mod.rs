@@ -4,6 +4,7 @@
 //! The order in which an object is taken in is [`Structural::coerce`] (metadata, unknown fields, nulls), then
 //! [`Structural::apply_defaults`], then validation.
 
+pub mod check;
 mod columns;
 mod compile;
 mod defaulting;
@@ -52,6 +53,10 @@ impl Structural {
     /// How many nodes there are; those of [`NodeId::index`] are below.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
+    }
+
+    fn node_at(&self, at: usize) -> Node<'_> {
+        self.node(NodeId(u32::try_from(at).unwrap_or(u32::MAX)))
     }
 
     /// The node at a position.

@@ -1,7 +1,7 @@
 //! Floats as `strconv.FormatFloat(f, 'g', -1, bits)` writes them: an exponent below 1e-4 and from 1e6.
 
 /// A finite or other float of 64 bits.
-pub(super) fn double(f: f64) -> String {
+pub(crate) fn double(f: f64) -> String {
     special(f).unwrap_or_else(|| format(&format!("{f:e}")))
 }
 

@@ -1,7 +1,7 @@
 //! YAML in and out as `sigs.k8s.io/yaml` has it: YAML 1.1 scalars, read by way of JSON.
 
 mod emit;
-mod float;
+pub(crate) mod float;
 mod load;
 mod older;
 mod parse;

@@ -1,5 +1,7 @@
 //! Compiling, pruning, defaults and metadata.
 
+mod cases;
+
 use bumpalo::Bump;
 
 use super::*;
