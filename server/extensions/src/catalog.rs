@@ -13,7 +13,7 @@ use ringbolt_apiserver::{
     admission::Admission,
     endpoints::CustomEndpoints,
     live::{
-        Contributions, GroupVersion, Live, Owner, ResourceRoute, Routes,
+        Contributions, GroupVersion, Live, OpenApi, Owner, ResourceRoute, Routes,
         facts::{
             CUSTOM_VERBS, Freshness, ResourceFacts, SubresourceFacts, TERMINATING_VERBS, Text, VersionFacts,
             texts,
@@ -27,7 +27,7 @@ use ringbolt_storage::{object::ResourceId, storage::Storage};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    custom_resource::CustomResource,
+    custom_resource::{self, CustomResource},
     definition::{Definition, Names},
     ending::ForbidCreate,
 };
@@ -255,7 +255,11 @@ fn group_version(group: &str, version: &str, served: &[(&Entry, &Served)]) -> Gr
             .collect(),
     };
     let routes = Routes::Resources(served.iter().map(route).collect());
-    GroupVersion::new(facts, Priority::CUSTOM, routes, None)
+    let described = served.iter().filter_map(|(entry, served)| {
+        entry.resource.versions.iter().find(|version| version.name == served.version)
+    });
+    let openapi = custom_resource::describe(described.cloned().collect());
+    GroupVersion::new(facts, Priority::CUSTOM, routes, Some(OpenApi::Source(openapi)))
 }
 
 #[cfg(test)]
