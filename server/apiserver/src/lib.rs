@@ -28,3 +28,4 @@ pub mod server;
 pub mod serving;
 pub mod templates;
 pub mod version;
+pub mod zpages;

@@ -9,7 +9,7 @@ use ringbolt_apiserver::{
     flowcontrol::consumer::FlowControlObjects,
     openapi,
     server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
-    version,
+    version, zpages,
 };
 use ringbolt_controllers as controllers;
 use ringbolt_controlplane::{
@@ -80,6 +80,7 @@ pub fn server(
     server.live().add_built_in(schema, |resource| listed.iter().any(|facts| std::ptr::eq(*facts, resource)));
     server.live().set_server_address(settings.advertised.to_string());
     version::install(server.routes());
+    zpages::install(server.routes(), settings.flags.clone());
     let mut openid = false;
     if let Some(tokens) = &reviewers.authenticators.service_accounts {
         match openid::Metadata::new(&tokens.issuer.name, &settings.service_accounts.keys_uri, &tokens.keys) {

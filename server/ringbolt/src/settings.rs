@@ -105,6 +105,8 @@ pub struct Settings {
     pub aggregation: AggregationSettings,
     /// `--embedded-controllers`
     pub controllers: Controllers,
+    /// All flags and their values, for people to see.
+    pub flags: Vec<(String, String)>,
     /// Flags that were given and change nothing yet.
     pub without_effect: Vec<&'static str>,
 }
@@ -198,6 +200,7 @@ impl Settings {
             quota_bytes: flags.bytes("storage-quota-bytes"),
             aggregation: AggregationSettings::new(flags, &mut errors),
             controllers: controllers(flags, &mut errors),
+            flags: flags.shown(),
             without_effect: flags.without_effect(),
         };
         let inflight = [settings.max_requests_inflight, settings.max_mutating_requests_inflight];

@@ -199,6 +199,20 @@ impl Flags {
         }
     }
 
+    /// Every flag and its value as Kubernetes shows it, sorted by name.
+    pub fn shown(&self) -> Vec<(String, String)> {
+        let mut all: Vec<_> = FLAGS
+            .iter()
+            .map(|flag| (flag.name.to_owned(), value::shown(flag, self.text(flag.name), &self.shown_list(flag))))
+            .collect();
+        all.sort();
+        all
+    }
+
+    fn shown_list(&self, flag: &Flag) -> Vec<String> {
+        if flag.kind == Kind::Texts { self.texts(flag.name) } else { self.list(flag.name) }
+    }
+
     /// Flags that were given and change nothing yet, in the order of the table.
     pub fn without_effect(&self) -> Vec<&'static str> {
         FLAGS.iter().filter(|f| f.help.is_none() && self.is_given(f.name)).map(|f| f.name).collect()

@@ -42,6 +42,35 @@ pub(super) fn check(flag: &Flag, value: &str) -> Result<(), String> {
     }
 }
 
+/// A value as Kubernetes shows it: `text` is the last one given or the default, `list` all that were given.
+pub(super) fn shown(flag: &Flag, text: &str, list: &[String]) -> String {
+    let brackets = |list: &[String]| format!("[{}]", list.join(","));
+    match flag.kind {
+        Kind::List | Kind::Texts | Kind::Ints => brackets(list),
+        // `string=string` has brackets, `string=bool` and its like have none.
+        Kind::Map if flag.name == "allow-metric-labels" => brackets(list),
+        Kind::Map => {
+            let mut pairs: Vec<String> =
+                list.iter().map(|pair| if pair.contains('=') { pair.clone() } else { format!("{pair}=true") }).collect();
+            pairs.sort();
+            pairs.join(",")
+        }
+        Kind::Bool => bool(text).unwrap_or_default().to_string(),
+        Kind::Int => int(text).unwrap_or_default().to_string(),
+        Kind::Duration => match ringbolt_apiserver::duration::parse(text) {
+            Ok(nanoseconds) => {
+                let duration = std::time::Duration::from_nanos(nanoseconds.unsigned_abs().try_into().unwrap_or(u64::MAX));
+                let sign = if nanoseconds < 0 { "-" } else { "" };
+                format!("{sign}{}", ringbolt_apiserver::duration::format(duration))
+            }
+            Err(_) => text.to_owned(),
+        },
+        Kind::Quantity if text.is_empty() => "0".to_owned(),
+        Kind::Text if flag.name == "version" && text.is_empty() => "false".to_owned(),
+        Kind::Text | Kind::Float | Kind::Ip | Kind::PortRange | Kind::Quantity => text.trim().to_owned(),
+    }
+}
+
 fn syntax(function: &str, value: &str, why: &str) -> String {
     format!("strconv.{function}: parsing {}: {why}", quote(value))
 }
