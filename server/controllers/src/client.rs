@@ -98,6 +98,25 @@ impl Client {
         self.send_all(vec![request]).pop().unwrap_or_else(|| Reply::Failed("no answer".to_owned()))
     }
 
+    /// A list, as JSON. `None` where there is no such path.
+    ///
+    /// # Errors
+    /// What was answered instead.
+    pub(crate) fn list(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        let call = Call {
+            method: "GET",
+            target: path.to_owned(),
+            content_type: JSON,
+            body: Bytes::new(),
+            user: self.user.clone(),
+        };
+        match self.loopback.call_all(vec![call]).pop().flatten() {
+            Some((200, body)) => Ok(Some(body)),
+            Some((404 | 405, _)) => Ok(None),
+            answer => Err(format!("{:?}", reply(answer))),
+        }
+    }
+
     /// Makes requests, a number of them at once, and answers in their order.
     pub(crate) fn send_all(&self, requests: Vec<Request>) -> Vec<Reply> {
         let mut replies = Vec::with_capacity(requests.len());

@@ -1,8 +1,14 @@
 //! The kinds that are served: where an object of the store is found by path, and which kind a reference names.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use ringbolt_apiserver::live::{GroupVersion, Published, ResourceRoute, facts::Text};
+use ringbolt_apiserver::live::{
+    GroupVersion, Published, ResourceRoute, Routes,
+    facts::{Freshness, Text},
+};
 use ringbolt_controlplane::registry::Registry;
 use ringbolt_machinery::schema::Resource;
 use ringbolt_storage::object::{Object, ResourceId};
@@ -115,6 +121,39 @@ pub(crate) struct Kinds {
     by_stored: HashMap<ResourceId, usize>,
     /// By version and kind, as owner references name them.
     by_reference: HashMap<String, HashMap<Text, Kind>>,
+    /// Groups and resources of `served`.
+    known: HashSet<(Text, Text)>,
+    /// Resources in namespaces that other servers have.
+    pub(crate) remote: Vec<RemoteKind>,
+    /// Group-versions of which nobody can tell what they have.
+    pub(crate) stale: Vec<String>,
+}
+
+/// A resource in namespaces that another server has, and whose objects can be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RemoteKind {
+    group: Text,
+    version: Text,
+    pub(crate) resource: Text,
+    /// All of a namespace's can be deleted at once.
+    pub(crate) has_delete_collection: bool,
+}
+
+impl RemoteKind {
+    /// The path of a namespace's objects.
+    pub(crate) fn path(&self, namespace: &str) -> String {
+        format!("/apis/{}/{}/namespaces/{namespace}/{}", self.group, self.version, self.resource)
+    }
+
+    /// `RESOURCE.GROUP`
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}", self.resource, self.group)
+    }
+
+    /// As errors name it.
+    pub(crate) fn group_version_resource(&self) -> String {
+        format!("{}/{}, Resource={}", self.group, self.version, self.resource)
+    }
 }
 
 impl Kinds {
@@ -137,14 +176,41 @@ impl Kinds {
                 kinds.add(Kind { stored, facts: Arc::new(Facts::custom(version, resource)) });
             }
         }
+        kinds.add_remote(published);
         kinds
+    }
+
+    fn add_remote(&mut self, published: &Published) {
+        let proxied = published.versions.iter().filter(|version| matches!(version.routes, Routes::Proxy(_)));
+        let mut proxied: Vec<_> = proxied.collect();
+        // Of the versions of a resource the preferred one is asked.
+        proxied.sort_by(|a, b| a.group().cmp(b.group()).then(b.priority.version.cmp(&a.priority.version)));
+        for version in proxied {
+            if version.facts.freshness == Freshness::Stale {
+                self.stale.push(version.facts.group_version());
+                continue;
+            }
+            for resource in version.facts.resources.iter().filter(|resource| resource.namespaced) {
+                let has = |verb: &str| resource.verbs.iter().any(|known| known == verb);
+                let group = &version.facts.group;
+                let is_known = |k: &RemoteKind| k.group == *group && k.resource == resource.resource;
+                if has("delete") && has("list") && !self.remote.iter().any(is_known) {
+                    self.remote.push(RemoteKind {
+                        group: group.clone(),
+                        version: version.facts.version.clone(),
+                        resource: resource.resource.clone(),
+                        has_delete_collection: has("deletecollection"),
+                    });
+                }
+            }
+        }
+        self.stale.sort();
     }
 
     fn add(&mut self, kind: Kind) {
         let by_kind = self.by_reference.entry(kind.api_version()).or_default();
         by_kind.insert(kind.facts.kind.clone(), kind.clone());
-        let same = |k: &&Kind| k.facts.group == kind.facts.group && k.facts.resource == kind.facts.resource;
-        if self.served.iter().find(same).is_none() {
+        if self.known.insert((kind.facts.group.clone(), kind.facts.resource.clone())) {
             self.by_stored.entry(kind.stored).or_insert(self.served.len());
             self.served.push(kind);
         }
@@ -183,7 +249,11 @@ impl Kinds {
 #[cfg(test)]
 mod tests {
     use ringbolt_apiserver::{
-        live::{Contributions, Live, Owner, Routes, facts::VersionFacts, priorities::Priority},
+        live::{
+            Contributions, Live, Owner,
+            facts::{ResourceFacts, VersionFacts, texts},
+            priorities::Priority,
+        },
         request::Request,
         response::{Outcome, Response},
         routes::ResourceEndpoint,
@@ -257,6 +327,37 @@ mod tests {
             subresources: Vec::new(),
         };
         Arc::new(GroupVersion::new(facts, Priority::CUSTOM, Routes::Resources(vec![resource]), None))
+    }
+
+    #[test]
+    fn kinds_of_other_servers() {
+        let resource = |name: &'static str, namespaced, verbs: &[&'static str]| ResourceFacts {
+            resource: name.into(),
+            namespaced,
+            verbs: texts(verbs),
+            ..ResourceFacts::default()
+        };
+        let version = |version: &'static str, place, freshness, resources| {
+            let (group, version) = ("r.io".into(), version.into());
+            let facts = VersionFacts { group, version, resources, freshness };
+            let routes = Routes::Proxy(Arc::new(|_| Outcome::Ready(Response::default())));
+            Arc::new(GroupVersion::new(facts, Priority { group: 1, version: place }, routes, None))
+        };
+        let things = || resource("things", true, &["delete", "list", "deletecollection"]);
+        let versions = vec![
+            version("v1", 1, Freshness::Current, vec![things(), resource("old", true, &["delete", "list"])]),
+            version("v2", 2, Freshness::Current, vec![things(), resource("read", true, &["list"])]),
+            version("v3", 3, Freshness::Stale, vec![resource("gone", true, &["delete", "list"])]),
+            version("v4", 4, Freshness::Current, vec![resource("wide", false, &["delete", "list"])]),
+        ];
+        let live = Live::default();
+        live.replace(Owner::Aggregator, Contributions { versions, services: None });
+        let kinds = Kinds::new(&registry::build(Schema::builtin())).with(&live.published());
+        let paths: Vec<_> = kinds.remote.iter().map(|kind| kind.path("a")).collect();
+        assert_eq!(paths, ["/apis/r.io/v2/namespaces/a/things", "/apis/r.io/v1/namespaces/a/old"]);
+        assert!(kinds.remote[0].has_delete_collection && !kinds.remote[1].has_delete_collection);
+        assert_eq!(kinds.stale, ["r.io/v3"]);
+        assert_eq!(kinds.custom().count(), 0);
     }
 
     #[test]

@@ -30,9 +30,24 @@ pub(super) struct Remaining {
     pub(super) finalizers: BTreeMap<String, usize>,
     /// What could not be deleted.
     pub(super) errors: Vec<String>,
+    /// Group-versions of which nobody can tell what they have.
+    pub(super) stale: Vec<String>,
 }
 
 impl Remaining {
+    /// What discovery cannot tell, as clients of it say.
+    pub(super) fn discovery_failure(&self) -> Option<String> {
+        let failed = |version: &String| format!("{version}: stale GroupVersion discovery: {version}");
+        let failed: Vec<String> = self.stale.iter().map(failed).collect();
+        (!failed.is_empty()).then(|| {
+            format!(
+                "Discovery failed for some groups, {} failing: unable to retrieve the complete list of server APIs: {}",
+                failed.len(),
+                failed.join(", ")
+            )
+        })
+    }
+
     /// What is not well: type, reason and message.
     fn troubles(&self) -> Vec<(&'static str, &'static str, String)> {
         let mut troubles = Vec::new();
@@ -41,6 +56,9 @@ impl Remaining {
                 counts.iter().map(|(name, n)| format!("{name} {verb} {n} resource instances")).collect();
             parts.join(", ")
         };
+        if let Some(message) = self.discovery_failure() {
+            troubles.push((DISCOVERY, "DiscoveryFailed", message));
+        }
         if !self.errors.is_empty() {
             let mut errors = self.errors.clone();
             errors.sort();
@@ -136,12 +154,16 @@ mod tests {
             resources: [("pods.".to_owned(), 2), ("deployments.apps".to_owned(), 1)].into(),
             finalizers: [("example.com/x".to_owned(), 1)].into(),
             errors: vec!["no".to_owned()],
+            stale: vec!["a.io/v1".to_owned(), "b.io/v1beta1".to_owned()],
         };
         assert!(remaining.update(&arena, &mut namespace));
         assert!(!remaining.update(&arena, &mut namespace), "nothing is new");
         assert_eq!(
-            messages(&namespace)[1..],
+            messages(&namespace),
             [
+                "NamespaceDeletionDiscoveryFailure True DiscoveryFailed: Discovery failed for some groups, 2 failing: \
+                 unable to retrieve the complete list of server APIs: a.io/v1: stale GroupVersion discovery: a.io/v1, \
+                 b.io/v1beta1: stale GroupVersion discovery: b.io/v1beta1",
                 "NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions: All legacy kube types \
                  successfully parsed",
                 "NamespaceDeletionContentFailure True ContentDeletionFailed: Failed to delete all resource types, 1 \

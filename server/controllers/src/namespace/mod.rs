@@ -11,14 +11,14 @@ use std::{
 };
 
 use bumpalo::Bump;
-use ringbolt_machinery::{scan, value::Value};
+use ringbolt_machinery::{json, scan, value::Value};
 use ringbolt_storage::object::{Event, EventKind, Object};
 
 use self::conditions::Remaining;
 use crate::{
     client::{Client, Reply, Request},
     context::{Context, Control},
-    kinds::Kind,
+    kinds::{Kind, RemoteKind},
     limits,
     object::{self, list, strings, text},
     queue::WorkQueue,
@@ -90,7 +90,13 @@ impl NamespaceController {
                     self.delete_all(context, name, kind, 0, &mut budget, &mut remaining);
                 }
             }
+            if budget > 0 {
+                for kind in &context.kinds.remote {
+                    self.delete_remote(name, kind, &mut remaining);
+                }
+            }
         }
+        remaining.stale.clone_from(&context.kinds.stale);
         if budget == 0 {
             return Outcome::Again;
         }
@@ -103,8 +109,8 @@ impl NamespaceController {
                 other => Outcome::Failed(format!("conditions: {other:?}")),
             };
         }
-        if let Some(error) = remaining.errors.first() {
-            return Outcome::Failed(error.clone());
+        if let Some(error) = remaining.errors.first().cloned().or_else(|| remaining.discovery_failure()) {
+            return Outcome::Failed(error);
         }
         if !remaining.resources.is_empty() {
             let seconds = if remaining.finalizers.is_empty() { grace } else { grace.max(FINALIZER_SECONDS) };
@@ -168,6 +174,53 @@ impl NamespaceController {
         }
     }
 
+    /// Has another server delete what it has in a namespace, and counts what is left.
+    fn delete_remote(&self, namespace: &str, kind: &RemoteKind, remaining: &mut Remaining) {
+        let path = kind.path(namespace);
+        const OPTIONS: &str = r#""propagationPolicy":"Background""#;
+        let list = || self.client.list(&path).map(|list| list.unwrap_or_default());
+        let arena = Bump::new();
+        let requests = if kind.has_delete_collection {
+            vec![Request::delete(path.clone(), OPTIONS)]
+        } else {
+            let items = match list() {
+                Ok(items) => items,
+                Err(why) => return remaining.errors.push(why),
+            };
+            let names = items_of(&arena, arena.alloc_slice_copy(&items));
+            let names = names.iter().filter_map(|item| item.str_at(&["metadata", "name"]));
+            names.map(|name| Request::delete(format!("{path}/{name}"), OPTIONS)).collect()
+        };
+        let failed = self.client.send_all(requests).into_iter().find_map(|reply| match reply {
+            Reply::Failed(why) => Some(why),
+            _ => None,
+        });
+        if let Some(why) = failed {
+            return remaining.errors.push(why);
+        }
+        let left = match list() {
+            Ok(left) => left,
+            Err(why) => return remaining.errors.push(why),
+        };
+        let left = items_of(&arena, arena.alloc_slice_copy(&left));
+        if left.is_empty() {
+            return;
+        }
+        let finalizers = left.iter().flat_map(|item| strings(item, &["metadata", "finalizers"]));
+        let mut has_finalizers = false;
+        for finalizer in finalizers {
+            has_finalizers = true;
+            *remaining.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+        }
+        remaining.resources.insert(kind.name(), left.len());
+        if !has_finalizers {
+            remaining.errors.push(format!(
+                "unexpected items still remain in namespace: {namespace} for gvr: {}",
+                kind.group_version_resource()
+            ));
+        }
+    }
+
     /// Seconds until the namespace's pods may be expected to have ended, 0 where that should have been.
     fn grace(&self, context: &Context, name: &str, namespace: &Value<'_>) -> u64 {
         let snapshot = context.storage.snapshot(self.pods.stored);
@@ -203,6 +256,13 @@ impl NamespaceController {
             other => Outcome::Failed(format!("finalize: {other:?}")),
         }
     }
+}
+
+/// The items of a list.
+fn items_of<'a>(arena: &'a Bump, list: &'a [u8]) -> Vec<Value<'a>> {
+    let list = json::decode_untyped(arena, list).ok();
+    let items = list.as_ref().and_then(|list| list.path(&["items"])).and_then(Value::as_list);
+    items.map(|items| items.iter().cloned().collect()).unwrap_or_default()
 }
 
 /// Whether there is something to delete: what is being deleted already is left to its finalizers, but for those that
