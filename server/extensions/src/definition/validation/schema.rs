@@ -2,8 +2,8 @@
 
 use ringbolt_controlplane::tree::Members;
 use ringbolt_machinery::{
-    field::{FieldError, child},
-    structural::Structural,
+    field::child,
+    structural::check::{self, CheckOptions},
     value::Value,
 };
 
@@ -23,6 +23,9 @@ const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "st
 pub(super) struct Strictness {
     structural: bool,
     types: bool,
+    pruned_defaults: bool,
+    atomic_sets: bool,
+    list_keys: bool,
 }
 
 /// Where a schema stands.
@@ -38,7 +41,7 @@ pub(super) struct Place {
 
 impl Strictness {
     pub(super) fn new() -> Strictness {
-        Strictness { structural: true, types: true }
+        Strictness { structural: true, types: true, pruned_defaults: true, atomic_sets: true, list_keys: true }
     }
 
     pub(super) fn of_change(old: &Internal<'_, '_>) -> Strictness {
@@ -49,8 +52,11 @@ impl Strictness {
             })
         };
         Strictness {
-            structural: old.schemas().all(|schema| Structural::compile(schema).is_ok()),
+            structural: old.schemas().all(check::is_structural),
             types: !old.schemas().any(odd_type),
+            pruned_defaults: !old.schemas().any(check::has_unpruned_defaults),
+            atomic_sets: !old.schemas().any(check::has_non_atomic_sets),
+            list_keys: !old.schemas().any(check::has_loose_list_keys),
         }
     }
 
@@ -88,11 +94,16 @@ pub(super) fn validate(
     errors: &mut Errors,
 ) {
     let Some(schema) = parts.properties() else { return };
+    let contents = &strict.contents;
+    let options = CheckOptions {
+        has_status: place.has_status,
+        structural: place.needs_structural,
+        defaults: Ok(()),
+        pruned_defaults: contents.pruned_defaults,
+        valid_types: contents.types,
+        atomic_sets: contents.atomic_sets,
+        list_keys: contents.list_keys,
+    };
     let path = child(path, "openAPIV3Schema");
-    if place.needs_structural
-        && let Err(error) = Structural::compile(schema)
-    {
-        errors.push(FieldError::invalid(path, "", error.to_string()));
-    }
-    let _ = (place.has_status, place.is_unchanged, strict.contents.types);
+    errors.append(&mut check::check(schema, &path, &options, &mut check::Unchecked));
 }
