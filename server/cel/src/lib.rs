@@ -23,6 +23,7 @@ mod named_format;
 mod parser;
 mod program;
 mod regex_syntax;
+mod rules;
 mod runtime_cost;
 mod schema;
 mod semver;
@@ -34,3 +35,5 @@ mod unescape;
 mod url;
 mod validators;
 mod value;
+
+pub use rules::{Expressions, Findings, RuleSet, SchemaRules};

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ringbolt_machinery::structural::{self, Node, Type};
+
 /// `type`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -62,7 +64,6 @@ pub(crate) struct Schema {
     pub(crate) items: Option<Arc<Schema>>,
     pub(crate) list_type: ListType,
     pub(crate) list_map_keys: Box<[Box<str>]>,
-    /// `x-kubernetes-map-type` is not there, granular or atomic: all that there are.
     pub(crate) max_length: Option<i64>,
     pub(crate) max_items: Option<i64>,
     pub(crate) max_properties: Option<i64>,
@@ -96,6 +97,54 @@ impl Schema {
             enum_length: None,
             has_default: false,
         }
+    }
+
+    /// The schema of a node and all below it. Those of resources within have what all resources have.
+    pub(crate) fn of(node: Node<'_>) -> Arc<Schema> {
+        let mut schema = Schema::plain(match node.ty() {
+            Type::Object => Kind::Object,
+            Type::Array => Kind::Array,
+            Type::String => Kind::String,
+            Type::Number => Kind::Number,
+            Type::Integer => Kind::Integer,
+            Type::Boolean => Kind::Boolean,
+            Type::Any | Type::Null => Kind::Any,
+        });
+        schema.nullable = node.nullable();
+        schema.int_or_string = node.is_int_or_string();
+        schema.preserves_unknown = node.preserves_unknown_fields();
+        schema.embedded = node.is_embedded_resource();
+        if node.property_count() > 0 {
+            let properties = node.properties().map(|(name, node)| (Box::from(name), Schema::of(node)));
+            schema.properties = Some(properties.collect());
+        }
+        schema.additional = node.additional_schema().map(Schema::of);
+        schema.items = node.items().map(Schema::of);
+        schema.list_type = match node.list_type() {
+            Some(structural::ListType::Map) => ListType::Map,
+            Some(structural::ListType::Set) => ListType::Set,
+            Some(structural::ListType::Atomic) | None => ListType::Atomic,
+        };
+        schema.list_map_keys = node.list_map_keys().map(Box::from).collect();
+        schema.has_default = node.default().is_some_and(|default| !default.is_null());
+        if let Some(validation) = node.validation() {
+            schema.format = match validation.format() {
+                "byte" => Format::Byte,
+                "duration" => Format::Duration,
+                "date" => Format::Date,
+                "date-time" => Format::DateTime,
+                _ => Format::Plain,
+            };
+            schema.required = validation.required().map(Box::from).collect();
+            schema.max_length = validation.max_length();
+            schema.max_items = validation.max_items();
+            schema.max_properties = validation.max_properties();
+            let values = validation.enumeration();
+            let longest = values.iter().filter_map(|value| value.as_str()).map(str::len).max();
+            schema.enum_length = (!values.is_empty()).then(|| longest.unwrap_or(0) as i64);
+        }
+        let schema = Arc::new(schema);
+        if schema.embedded { schema.as_resource() } else { schema }
     }
 
     /// One of `properties`.
