@@ -28,12 +28,12 @@ use crate::{
     core::CoreContext,
     discovery,
     filters::chain::{ChainConfig, default_build_handler_chain},
-    healthz::Check,
     flowcontrol::{
         FlowControl,
         core::CoreFlowControl,
         estimate::{ObjectStats, ObjectStatsOf},
     },
+    healthz::Check,
     informer::{Feed, Follower, Informer},
     limits,
     live::Live,

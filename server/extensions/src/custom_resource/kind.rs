@@ -50,11 +50,13 @@ impl CustomKind for Kind {
     }
 
     fn read_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        // Defaults are those of the version that is stored, and what another one has no place for goes then.
+        let storage = &self.schemas.storage;
+        storage.trim(arena, object);
+        storage.structural.apply_defaults(arena, object);
         if !self.is_stored_as_shown() {
-            self.schemas.storage.trim(arena, object);
+            self.schema.trim(arena, object);
         }
-        self.schema.trim(arena, object);
-        self.schema.structural.apply_defaults(arena, object);
     }
 
     fn changes_to_store(&self) -> bool {
