@@ -53,6 +53,7 @@ pub const BUDGETS: &[Budget] = &[
     budget("get-h1", Demand::CpuBelowNginx),
     budget("list-pods-json", Demand::CpuRatio(20.0)),
     budget("list-pods-protobuf", Demand::CpuRatio(12.0)),
+    budget("list-custom-json", Demand::CpuRatio(30.0)),
     budget("create-64", Demand::CpuRatio(15.0)),
     budget("update-64", Demand::CpuRatio(15.0)),
     budget("create-pods-64", Demand::CpuUs(60.0)),

@@ -1,6 +1,7 @@
 //! The cases of the comparison: what each asks of both sides.
 
 mod alone;
+mod custom;
 mod get;
 mod large;
 mod lists;
@@ -8,6 +9,7 @@ mod store;
 mod watches;
 mod writes;
 
+pub use custom::WIDGETS;
 pub use get::CONFIG_MAP;
 pub use lists::SMALL as SMALL_PODS;
 
@@ -25,6 +27,8 @@ pub enum Stage {
     Small,
     /// 10,000 pods in 10 namespaces over 100 nodes.
     Large,
+    /// A definition of custom resources, and 1,000 of them.
+    Custom,
     /// An empty store to write to.
     Writes,
     /// An almost empty store that is watched.
@@ -35,13 +39,15 @@ pub enum Stage {
 
 impl Stage {
     /// All, in the order they run.
-    pub const ALL: [Stage; 5] = [Stage::Small, Stage::Writes, Stage::Watches, Stage::Large, Stage::Alone];
+    pub const ALL: [Stage; 6] =
+        [Stage::Small, Stage::Custom, Stage::Writes, Stage::Watches, Stage::Large, Stage::Alone];
 
     /// What it is called in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Stage::Small => "small store",
+            Stage::Custom => "custom resources",
             Stage::Large => "large store",
             Stage::Writes => "writes",
             Stage::Watches => "watches",
@@ -90,6 +96,7 @@ pub fn all(large: usize) -> Vec<Case> {
         get::cases(),
         large::cases(large),
         lists::cases(large),
+        custom::cases(),
         writes::cases(),
         watches::cases(),
         alone::cases(),

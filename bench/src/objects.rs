@@ -47,6 +47,102 @@ pub fn pod(namespace: &str, number: usize) -> Value {
     })
 }
 
+/// Group of the custom resources.
+pub const CUSTOM_GROUP: &str = "bench.ringbolt.io";
+/// Path of their collection in a namespace.
+#[must_use]
+pub fn widgets(namespace: &str) -> String {
+    format!("/apis/{CUSTOM_GROUP}/v1/namespaces/{namespace}/widgets")
+}
+
+/// A definition of custom resources as projects have them: a schema of a few dozen nodes with defaults, enumerations,
+/// patterns and lists by key, a status, columns.
+#[must_use]
+pub fn definition(plural: &str, kind: &str) -> Value {
+    let text =
+        || json!({"type": "string", "maxLength": 4096, "description": "A text that the controller reads."});
+    let condition = json!({
+        "type": "object",
+        "required": ["type", "status"],
+        "properties": {
+            "type": {"type": "string", "maxLength": 316, "pattern": "^[A-Za-z][A-Za-z0-9_.-]*$"},
+            "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
+            "reason": text(), "message": text(),
+            "lastTransitionTime": {"type": "string", "format": "date-time"},
+            "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
+        },
+    });
+    let port = json!({
+        "type": "object",
+        "required": ["name", "port"],
+        "properties": {
+            "name": text(), "port": {"type": "integer", "format": "int32", "minimum": 1, "maximum": 65535},
+            "protocol": {"type": "string", "enum": ["TCP", "UDP"], "default": "TCP"},
+        },
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "required": ["image"],
+                "properties": {
+                    "image": text(), "sequence": text(), "padding": text(),
+                    "replicas": {"type": "integer", "format": "int32", "minimum": 0, "default": 1},
+                    "policy": {"type": "string", "enum": ["Always", "Never"], "default": "Always"},
+                    "ports": {"type": "array", "maxItems": 16, "items": port,
+                        "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+                    "settings": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "target": {"x-kubernetes-int-or-string": true},
+                },
+            },
+            "status": {
+                "type": "object",
+                "properties": {
+                    "readyReplicas": {"type": "integer", "format": "int32"},
+                    "conditions": {"type": "array", "items": condition,
+                        "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+                },
+            },
+        },
+    });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{CUSTOM_GROUP}")},
+        "spec": {
+            "group": CUSTOM_GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": [{"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas"}],
+            }],
+        },
+    })
+}
+
+/// A custom resource of about 1 KiB as it is sent.
+#[must_use]
+pub fn widget(namespace: &str, name: &str) -> Value {
+    let settings: serde_json::Map<String, Value> = (0..12)
+        .map(|n| (format!("setting-{n}"), json!(format!("value of setting number {n} of this one"))))
+        .collect();
+    json!({
+        "apiVersion": format!("{CUSTOM_GROUP}/v1"),
+        "kind": "Widget",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "bench", "tier": "backend"}},
+        "spec": {
+            "image": "registry.example.com/team/widget:1.4.2",
+            "replicas": 3,
+            "ports": [{"name": "http", "port": 8080}, {"name": "metrics", "port": 9090, "protocol": "TCP"}],
+            "settings": settings,
+            "target": "25%",
+        },
+    })
+}
+
 fn container(name: &str, image: &str, port: u16) -> Value {
     json!({
         "name": name,
@@ -100,6 +196,8 @@ mod tests {
     #[test]
     fn sizes_are_as_named() {
         let length = config_map(NAMESPACE, "settings").to_string().len();
+        assert!((900..1150).contains(&length), "{length}");
+        let length = widget(NAMESPACE, "widget-0").to_string().len();
         assert!((900..1150).contains(&length), "{length}");
     }
 

@@ -29,7 +29,7 @@ const JSON: &str = "application/json";
 
 /// A verb of the load client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
+pub(super) enum Verb {
     Create,
     CreatePods,
     Update,
@@ -93,6 +93,8 @@ impl Verb {
 /// Writes of one verb.
 struct Writes {
     verb: Verb,
+    /// Whether objects are custom resources, not ConfigMaps.
+    custom: bool,
     connections: u32,
     in_flight: u32,
 }
@@ -105,6 +107,9 @@ impl Writes {
         flag("in-flight", self.in_flight.to_string());
         if self.verb != Verb::Lease {
             flag("object-bytes", self.verb.object_bytes().to_string());
+        }
+        if self.custom {
+            flag("kind", "widgets".to_owned());
         }
         match self.verb {
             Verb::Create => flag("prefix", prefix.to_owned()),
@@ -135,7 +140,7 @@ impl Work for Writes {
     fn check(&self, bench: &Bench, servers: &[Server]) -> Result<()> {
         let mut shown = Vec::new();
         for server in servers {
-            let answer = once(self.verb, &mut server.measured_client(&bench.common)?)?;
+            let answer = once(self.verb, self.custom, &mut server.measured_client(&bench.common)?)?;
             shown.push(Shown::of(server.side, &answer)?);
         }
         // A delete answers with a Status on both sides, or with the object on both.
@@ -179,7 +184,7 @@ impl Work for Writes {
 }
 
 /// The verb once, with the object it needs before and without it after; its answer.
-fn once(verb: Verb, client: &mut Client) -> Result<Answer> {
+fn once(verb: Verb, custom: bool, client: &mut Client) -> Result<Answer> {
     let name = format!("check-{}", verb.name());
     let (collection, object) = match verb {
         Verb::CreatePods => (format!("/api/v1/namespaces/{NAMESPACE}/pods"), {
@@ -201,6 +206,7 @@ fn once(verb: Verb, client: &mut Client) -> Result<Answer> {
                 "metadata": {"name": name.clone(), "namespace": NAMESPACE},
                 "spec": {"holderIdentity": "node-0", "leaseDurationSeconds": 40}}),
         ),
+        _ if custom => (objects::widgets(NAMESPACE), objects::widget(NAMESPACE, &name)),
         _ => (format!("/api/v1/namespaces/{NAMESPACE}/configmaps"), objects::config_map(NAMESPACE, &name)),
     };
     let path = format!("{collection}/{name}");
@@ -208,6 +214,7 @@ fn once(verb: Verb, client: &mut Client) -> Result<Answer> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         client.request(method, path, &[("Content-Type", media_type), ("Accept", JSON)], body.as_bytes())
     };
+    let (part, field) = if custom { ("spec", "image") } else { ("data", "fallback.properties") };
     let created = send("POST", &collection, JSON, &object)?;
     let mut stored = created.json()?;
     let answer = match verb {
@@ -220,7 +227,7 @@ fn once(verb: Verb, client: &mut Client) -> Result<Answer> {
             created
         }
         Verb::Update => {
-            stored["data"]["fallback.properties"] = "changed".into();
+            stored[part][field] = "changed".into();
             send("PUT", &path, JSON, &stored)?
         }
         Verb::Status => {
@@ -232,11 +239,11 @@ fn once(verb: Verb, client: &mut Client) -> Result<Answer> {
             send("PUT", &path, JSON, &stored)?
         }
         Verb::MergePatch => {
-            let patch = serde_json::json!({"data": {"fallback.properties": "changed"}});
+            let patch = serde_json::json!({part: {field: "changed"}});
             send("PATCH", &path, "application/merge-patch+json", &patch)?
         }
         Verb::JsonPatch => {
-            let patch = serde_json::json!([{"op": "replace", "path": "/data/fallback.properties", "value": "changed"}]);
+            let patch = serde_json::json!([{"op": "replace", "path": format!("/{part}/{field}"), "value": "changed"}]);
             send("PATCH", &path, "application/json-patch+json", &patch)?
         }
         Verb::Apply => {
@@ -283,6 +290,20 @@ fn case(verb: Verb, name: String, connections: u32, in_flight: u32) -> Case {
         nginx: false,
         runs_max: u32::MAX,
         sides: &[Side::Ringbolt, Side::Peer],
-        work: Box::new(Writes { verb, connections, in_flight }),
+        work: Box::new(Writes { verb, custom: false, connections, in_flight }),
+    }
+}
+
+/// The same of custom resources, 64 in flight.
+pub(super) fn custom_case(verb: Verb) -> Case {
+    let in_flight = 64;
+    Case {
+        about: format!(
+            "{}, durable; {in_flight} in flight",
+            verb.about().replace("ConfigMaps", "custom resources")
+        ),
+        stage: Stage::Custom,
+        work: Box::new(Writes { verb, custom: true, connections: CONNECTIONS, in_flight }),
+        ..case(verb, format!("{}-custom-{in_flight}", verb.name()), CONNECTIONS, in_flight)
     }
 }

@@ -194,6 +194,11 @@ fn fill(bench: &Bench, stage: Stage, server: &Server) -> Result<()> {
             seed::pods(server, common, &[NAMESPACE.to_owned()], cases::SMALL_PODS)?;
             seed::warm(server, common, "/api/v1/pods", cases::SMALL_PODS)
         }
+        Stage::Custom => {
+            seed::namespace(server, common, NAMESPACE)?;
+            seed::definition(server, common, "widgets", "Widget")?;
+            seed::widgets(server, common, cases::WIDGETS)
+        }
         Stage::Large => {
             let names: Vec<String> = (0..10).map(|n| format!("{NAMESPACE}-{n}")).collect();
             for name in &names {

@@ -26,7 +26,7 @@ pub fn role(server: &Server, common: &Common) -> Result<()> {
     let core = ["configmaps", "namespaces", "pods", "pods/status", "serviceaccounts"];
     let role = serde_json::json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
-        "rules": [rule("", &core), rule("coordination.k8s.io", &["leases"])],
+        "rules": [rule("", &core), rule("coordination.k8s.io", &["leases"]), rule(objects::CUSTOM_GROUP, &["widgets"])],
     });
     let binding = serde_json::json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
@@ -65,6 +65,30 @@ pub fn config_map(server: &Server, common: &Common, name: &str) -> Result<()> {
     let namespace = objects::NAMESPACE;
     let path = format!("/api/v1/namespaces/{namespace}/configmaps");
     post(&mut server.client(common)?, &path, &objects::config_map(namespace, name))
+}
+
+/// Creates a definition of custom resources, and waits until they are served.
+pub fn definition(server: &Server, common: &Common, plural: &str, kind: &str) -> Result<()> {
+    let mut client = server.client(common)?;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    post(&mut client, definitions, &objects::definition(plural, kind))?;
+    let path = format!("/apis/{}/v1/{plural}", objects::CUSTOM_GROUP);
+    let since = std::time::Instant::now();
+    while client.get(&path, "application/json")?.status != 200 {
+        if since.elapsed() > limits::ANSWER {
+            return Err(Error::new(format!("{path} is not served")));
+        }
+        std::thread::sleep(limits::READY_STEP);
+    }
+    Ok(())
+}
+
+/// Creates `count` custom resources.
+pub fn widgets(server: &Server, common: &Common, count: usize) -> Result<()> {
+    let path = objects::widgets(objects::NAMESPACE);
+    in_parallel(server, common, count, |client, number| {
+        post(client, &path, &objects::widget(objects::NAMESPACE, &format!("widget-{number:05}")))
+    })
 }
 
 /// Creates `count` pods with a status, and spreads them over as many namespaces as there are names.

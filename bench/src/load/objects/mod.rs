@@ -24,6 +24,8 @@ pub enum Kind {
     NewPods,
     /// `apps/v1` Deployment.
     Deployments,
+    /// `bench.ringbolt.io/v1` Widget, a custom resource whose definition is there.
+    Widgets,
     /// `coordination.k8s.io/v1` Lease, as a kubelet keeps it.
     Leases,
 }
@@ -36,6 +38,7 @@ impl Kind {
             Kind::Pods | Kind::NewPods => "pods",
             Kind::Deployments => "deployments",
             Kind::Leases => "leases",
+            Kind::Widgets => "widgets",
         }
     }
 
@@ -45,6 +48,7 @@ impl Kind {
             Kind::Configmaps | Kind::Pods | Kind::NewPods => "/api/v1",
             Kind::Deployments => "/apis/apps/v1",
             Kind::Leases => "/apis/coordination.k8s.io/v1",
+            Kind::Widgets => "/apis/bench.ringbolt.io/v1",
         }
     }
 
@@ -63,6 +67,7 @@ impl Kind {
         let sequence = sequence::first();
         match self {
             Kind::Configmaps => format!(r#"{{"data":{{"sequence":"{sequence}"}}}}"#),
+            Kind::Widgets => format!(r#"{{"spec":{{"sequence":"{sequence}"}}}}"#),
             _ => format!(r#"{{"metadata":{{"annotations":{{"{ANNOTATION}":"{sequence}"}}}}}}"#),
         }
         .into_bytes()
@@ -73,6 +78,7 @@ impl Kind {
         let sequence = sequence::first();
         let path = match self {
             Kind::Configmaps => "/data/sequence".to_owned(),
+            Kind::Widgets => "/spec/sequence".to_owned(),
             _ => format!("/metadata/annotations/{}", ANNOTATION.replace('/', "~1")),
         };
         format!(r#"[{{"op":"replace","path":"{path}","value":"{sequence}"}}]"#).into_bytes()
@@ -83,7 +89,7 @@ impl Kind {
         match self {
             Kind::Pods | Kind::NewPods => Some(pod::status_patch()),
             Kind::Deployments => Some(simple::deployment_status_patch()),
-            Kind::Configmaps | Kind::Leases => None,
+            Kind::Configmaps | Kind::Leases | Kind::Widgets => None,
         }
     }
 }
@@ -163,6 +169,7 @@ impl Generator {
             Kind::Configmaps => simple::config_map(&name, &namespace, &self.padding),
             Kind::Deployments => simple::deployment(&name, &namespace, &self.padding),
             Kind::Leases => lease::lease(&name, &namespace),
+            Kind::Widgets => simple::widget(&name, &namespace, &self.padding),
             Kind::Pods => pod::pod(&name, &namespace, number, &self.padding, true),
             Kind::NewPods => pod::pod(&name, &namespace, number, &self.padding, false),
         };
@@ -194,6 +201,7 @@ mod tests {
             (Kind::Pods, "Pod", [3072, 4096, 16_384]),
             (Kind::NewPods, "Pod", [3072, 4096, 16_384]),
             (Kind::Deployments, "Deployment", [2048, 4096, 8192]),
+            (Kind::Widgets, "Widget", [512, 1024, 4096]),
         ] {
             for bytes in sizes {
                 let generator = Generator::new(kind, bytes, "bench", 10, "bench-").unwrap();
@@ -252,7 +260,9 @@ mod tests {
 
     #[test]
     fn patches_are_json_with_a_value_that_changes() {
-        for kind in [Kind::Configmaps, Kind::Pods, Kind::NewPods, Kind::Deployments, Kind::Leases] {
+        for kind in
+            [Kind::Configmaps, Kind::Pods, Kind::NewPods, Kind::Deployments, Kind::Leases, Kind::Widgets]
+        {
             for patch in
                 [Some(kind.merge_patch()), Some(kind.json_patch()), kind.status_patch()].into_iter().flatten()
             {

@@ -1,4 +1,4 @@
-//! ConfigMaps and Deployments.
+//! ConfigMaps, Deployments and custom resources.
 
 use super::{ANNOTATION, sequence};
 
@@ -8,6 +8,23 @@ pub(super) fn config_map(name: &str, namespace: &str, padding: &str) -> String {
         concat!(
             r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}","namespace":"{namespace}","#,
             r#""labels":{{"app":"bench"}}}},"data":{{"padding":"{padding}","sequence":"{sequence}"}}}}"#
+        ),
+        name = name,
+        namespace = namespace,
+        padding = padding,
+        sequence = sequence::first()
+    )
+}
+
+/// A custom resource: the value that changes, the padding, and a list by key.
+pub(super) fn widget(name: &str, namespace: &str, padding: &str) -> String {
+    format!(
+        concat!(
+            r#"{{"apiVersion":"bench.ringbolt.io/v1","kind":"Widget","metadata":{{"name":"{name}","#,
+            r#""namespace":"{namespace}","labels":{{"app":"bench"}}}},"spec":{{"#,
+            r#""image":"registry.example.com/team/widget:1.4.2","padding":"{padding}","#,
+            r#""ports":[{{"name":"http","port":8080}},{{"name":"metrics","port":9090}}],"replicas":3,"#,
+            r#""sequence":"{sequence}"}}}}"#
         ),
         name = name,
         namespace = namespace,
