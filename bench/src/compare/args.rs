@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(wanted(&["--only", "watch-10x100-20"]), ["watch-10x100-20"]);
         assert_eq!(
             wanted(&["--only", "create,lease"]),
-            ["create-64", "create-1", "create-pods-64", "lease-1000"]
+            ["create-custom-64", "create-64", "create-1", "create-pods-64", "lease-1000"]
         );
         assert_eq!(wanted(&["--only", "create", "--skip", "create-1"]), ["create-64", "create-pods-64"]);
         assert_eq!(wanted(&[]).len(), crate::cases::all(1000).len());
