@@ -143,13 +143,14 @@ impl<'t> Older<'t> {
         let mut rest = source;
         while let Some(found) = rest.find('\\') {
             rest = &rest[found + 1..];
-            let line = self.line(end - rest.len());
+            // Counted for who is told alone: there may be thousands of them.
+            let line = || self.line(end - rest.len());
             match rest.as_bytes().first() {
-                Some(b'/') => return Err(scanner(line, "found unknown escape character")),
+                Some(b'/') => return Err(scanner(line(), "found unknown escape character")),
                 Some(b'u') => {
                     let code = rest.get(1..5).and_then(|digits| u32::from_str_radix(digits, 16).ok());
                     if code.is_some_and(|code| (0xD800..0xE000).contains(&code)) {
-                        return Err(scanner(line, "found invalid Unicode character escape code"));
+                        return Err(scanner(line(), "found invalid Unicode character escape code"));
                     }
                 }
                 _ => {}
