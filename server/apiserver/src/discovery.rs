@@ -52,14 +52,18 @@ pub(crate) fn install(routes: &mut RouteTableBuilder, live: &Live) {
     routes.root("/api");
 
     let documents = live.documents();
-    let apis = Arc::new(move |request: &Request<'_>| {
+    routes.path("/apis", move |request| {
         let documents = documents.load();
         match negotiate_discovery(request.head.header("accept")) {
             Some(wanted) => serve_aggregated(request.head, &documents.aggregated, wanted),
             None => serve(request.head, &documents.apis, Endpoint::Handler),
         }
     });
-    install_both(routes, "/apis".to_owned(), apis);
+    // With a slash it is not aggregated.
+    let documents = live.documents();
+    routes.unlisted_path("/apis/", move |request| {
+        serve(request.head, &documents.load().apis, Endpoint::Handler)
+    });
     // Unlike the others, this one is listed with its slash as well.
     routes.list("/apis/");
 
@@ -81,7 +85,12 @@ pub(crate) fn install(routes: &mut RouteTableBuilder, live: &Live) {
         }
         groups.push(&version.group);
         let (documents, name) = (live.documents(), version.group.clone());
-        let handler = Arc::new(move |request: &Request<'_>| documents.load().serve_group(request, &name));
+        // No APIService stands for the group of APIServices: a router does.
+        let routed = name == facts::APISERVICES;
+        let handler = Arc::new(move |request: &Request<'_>| {
+            let refused = if routed { router(request.head) } else { None };
+            refused.unwrap_or_else(|| documents.load().serve_group(request, &name))
+        });
         install_both(routes, format!("/apis/{}", version.group), handler);
     }
 }

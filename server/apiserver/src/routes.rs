@@ -181,6 +181,10 @@ impl RouteTable {
             Route::Resource(_) if request.head.method == "HEAD" && info.subresource != "proxy" => {
                 method_not_allowed(request)
             }
+            // The name is looked for before the body, but behind what a patch is.
+            Route::Custom(_) if info.name.is_empty() && names_one(request) => {
+                failed(request, &Status::bad_request("name must be provided"))
+            }
             Route::Resource(endpoint) | Route::Custom(endpoint) => endpoint.serve(request),
             Route::Path(handler) => handler(request),
             Route::MethodNotAllowed => method_not_allowed(request),
@@ -275,6 +279,23 @@ impl Served {
         if verbs.contains(info.verb) { Route::Resource(&self.endpoint) } else { Route::MethodNotAllowed }
     }
 }
+
+/// Whether a request about a custom resource has to say which object it is about.
+fn names_one(request: &Request<'_>) -> bool {
+    match request.info.verb {
+        Verb::Get | Verb::Update | Verb::Delete => true,
+        Verb::Patch => {
+            let content_type = request.head.header("content-type").unwrap_or_default();
+            let media_type = content_type.split(|b| *b == b';').next().unwrap_or_default();
+            CUSTOM_PATCHES.contains(&media_type.trim_ascii())
+        }
+        _ => false,
+    }
+}
+
+/// Types of patches that custom resources take.
+const CUSTOM_PATCHES: [&[u8]; 3] =
+    [b"application/json-patch+json", b"application/merge-patch+json", b"application/apply-patch+yaml"];
 
 fn method_not_allowed(request: &Request<'_>) -> Outcome {
     failed(request, &Status::method_not_allowed())

@@ -49,7 +49,8 @@ fn serve(
     };
     if version == "v1alpha1" {
         let page = kind.to_ascii_lowercase();
-        let warning = format!("This version of the {page} endpoint is deprecated. Please use a newer version.");
+        let warning =
+            format!("This version of the {page} endpoint is deprecated. Please use a newer version.");
         request.warnings.borrow_mut().push(warning);
     }
     let json = json(version).into_bytes();
@@ -79,7 +80,9 @@ fn title(page: &str) -> String {
 
 /// The beginning of an object.
 fn type_and_name(kind: &str, version: &str) -> String {
-    format!(r#"{{"kind":"{kind}","apiVersion":"config.k8s.io/{version}","metadata":{{"name":"{COMPONENT}"}},"#)
+    format!(
+        r#"{{"kind":"{kind}","apiVersion":"config.k8s.io/{version}","metadata":{{"name":"{COMPONENT}"}},"#
+    )
 }
 
 fn quoted(text: &str) -> String {

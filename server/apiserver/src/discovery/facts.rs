@@ -11,7 +11,7 @@ use crate::live::{
 };
 
 /// The group of APIServices, which comes before all others whatever they say.
-const APISERVICES: &str = "apiregistration.k8s.io";
+pub(super) const APISERVICES: &str = "apiregistration.k8s.io";
 
 /// A group and its versions, preferred first.
 #[derive(Clone, Debug, PartialEq, Eq)]

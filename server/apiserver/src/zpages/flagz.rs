@@ -11,7 +11,8 @@ pub(super) fn text(flags: &[(String, String)]) -> String {
 }
 
 pub(super) fn json(version: &str, flags: &[(String, String)]) -> String {
-    let flags: Vec<_> = flags.iter().map(|(name, value)| format!("{}:{}", quoted(name), quoted(value))).collect();
+    let flags: Vec<_> =
+        flags.iter().map(|(name, value)| format!("{}:{}", quoted(name), quoted(value))).collect();
     format!(r#"{}"flags":{{{}}}}}"#, type_and_name("Flagz", version), flags.join(","))
 }
 

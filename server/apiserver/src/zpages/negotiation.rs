@@ -32,10 +32,8 @@ fn weight(wish: &str) -> f64 {
 fn form(wish: &str, kind: &str) -> Option<Form> {
     let mut parts = wish.split(';').map(str::trim);
     let name = parts.next().unwrap_or("").to_ascii_lowercase();
-    let parameters: Vec<(&str, &str)> = parts
-        .filter_map(|parameter| parameter.split_once('='))
-        .filter(|(name, _)| *name != "q")
-        .collect();
+    let parameters: Vec<(&str, &str)> =
+        parts.filter_map(|parameter| parameter.split_once('=')).filter(|(name, _)| *name != "q").collect();
     let of = |name: &str| parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     match &*name {
         "*/*" | "text/*" => Some(Form::Text),

@@ -76,7 +76,10 @@ mod tests {
         let text = started.text();
         assert!(text.starts_with("\napiserver statusz\nWarning: "), "{text}");
         assert!(text.contains("\n\nStarted: Tue Nov  3 01:02:03 UTC 2026\nUp: 0 hr 00 min 0"), "{text}");
-        assert!(text.contains("\nBinary version: 1.37.2\nEmulation version: 1.37\nPaths: /flagz /healthz "), "{text}");
+        assert!(
+            text.contains("\nBinary version: 1.37.2\nEmulation version: 1.37\nPaths: /flagz /healthz "),
+            "{text}"
+        );
         let json = started.json("v1beta1");
         let begin = r#"{"kind":"Statusz","apiVersion":"config.k8s.io/v1beta1","metadata":{"name":"apiserver"},"startTime":"2026-11-03T01:02:03Z","uptimeSeconds":0,"#;
         assert!(json.starts_with(begin), "{json}");
