@@ -327,7 +327,9 @@ impl<'c> Coster<'c> {
                     Range::new(size.min.wrapping_add(2), size.max.wrapping_mul(2).wrapping_add(2)),
                 )
             }
-            ("starts_with_string" | "ends_with_string", _, [arg]) => plain(size_of(arg).factor(STRING_FACTOR)),
+            ("starts_with_string" | "ends_with_string", _, [arg]) => {
+                plain(size_of(arg).factor(STRING_FACTOR))
+            }
             ("in_list", _, [_, list]) => plain(size_of(list).factor(1.0)),
             ("matches_string", Some(text), [regex]) | ("matches", None, [text, regex]) => {
                 let text = size_of(text).plus(Range::fixed(1)).factor(STRING_FACTOR);
@@ -354,13 +356,20 @@ impl<'c> Coster<'c> {
                 if let Some(entry) = entry {
                     self.entries.insert(e.id, entry);
                 }
-                let cost =
-                    if overload == "add_list" { Range::fixed(1) } else { size.factor(STRING_FACTOR) };
+                let cost = if overload == "add_list" { Range::fixed(1) } else { size.factor(STRING_FACTOR) };
                 Estimate::sized(cost.plus(args_cost), size)
             }
             (
-                "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-                | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" | "equals" | "not_equals",
+                "less_string"
+                | "greater_string"
+                | "less_equals_string"
+                | "greater_equals_string"
+                | "less_bytes"
+                | "greater_bytes"
+                | "less_equals_bytes"
+                | "greater_equals_bytes"
+                | "equals"
+                | "not_equals",
                 _,
                 [left, right],
             ) => {

@@ -82,10 +82,7 @@ fn formatted<'a>(text: &'a str, format: Format, arena: &'a Bump) -> Val<'a> {
         Format::Plain => Val::String(text),
         Format::Duration => match parse_duration_words(text) {
             Some(n) => Val::Duration(n),
-            None => Val::error(
-                arena,
-                format!("Invalid duration {text}: unable to parse {text} as duration"),
-            ),
+            None => Val::error(arena, format!("Invalid duration {text}: unable to parse {text} as duration")),
         },
         Format::Date => match Timestamp::parse_date(text) {
             Some(t) => Val::Timestamp(t),
@@ -114,12 +111,7 @@ fn member<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
 }
 
 /// A field of an object, or a value of a map.
-pub(crate) fn find<'a>(
-    map: &'a Map<'a>,
-    schema: &'a Schema,
-    name: &str,
-    arena: &'a Bump,
-) -> Option<Val<'a>> {
+pub(crate) fn find<'a>(map: &'a Map<'a>, schema: &'a Schema, name: &str, arena: &'a Bump) -> Option<Val<'a>> {
     let is_object = schema.properties.is_some();
     let name = match is_object && may_be_escaped(name) {
         true => Cow::Owned(unescape(name)?),
@@ -133,11 +125,7 @@ pub(crate) fn find<'a>(
 }
 
 /// All that the schema names.
-pub(crate) fn entries<'a>(
-    map: &'a Map<'a>,
-    schema: &'a Schema,
-    arena: &'a Bump,
-) -> Vec<(Val<'a>, Val<'a>)> {
+pub(crate) fn entries<'a>(map: &'a Map<'a>, schema: &'a Schema, arena: &'a Bump) -> Vec<(Val<'a>, Val<'a>)> {
     let is_object = schema.properties.is_some();
     map.iter()
         .filter_map(|(name, value)| {

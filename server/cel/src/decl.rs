@@ -62,9 +62,8 @@ impl DeclType {
 
     /// A field as it may be selected: reserved words without their underscores, too.
     pub(crate) fn selectable(&self, identifier: &str) -> Option<&Arc<DeclType>> {
-        self.field(identifier).or_else(|| {
-            is_reserved(identifier).then(|| self.field(&format!("__{identifier}__"))).flatten()
-        })
+        self.field(identifier)
+            .or_else(|| is_reserved(identifier).then(|| self.field(&format!("__{identifier}__"))).flatten())
     }
 
     /// The type of items or values.
@@ -103,9 +102,8 @@ impl DeclType {
 
 /// The declared type of a schema; `None` where expressions see nothing of it.
 pub(crate) fn decl_type(schema: &Arc<Schema>, resource: bool, name: &str) -> Option<DeclType> {
-    let scalar = |t, elements_max, bytes_min| {
-        Some(DeclType { shape: Shape::Scalar(t), elements_max, bytes_min })
-    };
+    let scalar =
+        |t, elements_max, bytes_min| Some(DeclType { shape: Shape::Scalar(t), elements_max, bytes_min });
     if schema.int_or_string {
         let max = schema.max_length.map_or(REQUEST_BYTES_MAX - 2, in_bytes);
         return scalar(Type::Dyn, max, 1);

@@ -337,8 +337,7 @@ impl<'a> Context<'a> {
     }
 
     fn map_of(&self, entries: &'a [(Node, Node, bool)]) -> Val<'a> {
-        let mut out: ArenaVec<'a, (Val<'a>, Val<'a>)> =
-            ArenaVec::with_capacity_in(entries.len(), self.arena);
+        let mut out: ArenaVec<'a, (Val<'a>, Val<'a>)> = ArenaVec::with_capacity_in(entries.len(), self.arena);
         for (key, value, optional) in entries {
             let key = self.eval(key);
             if key.is_error() {

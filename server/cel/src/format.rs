@@ -64,9 +64,7 @@ fn clause(text: &str) -> Result<(Clause, &str), String> {
         Some(after) => {
             let digits = after.bytes().take_while(u8::is_ascii_digit).count();
             if digits == after.len() {
-                return Err(
-                    "error while parsing precision: could not find end of precision specifier".into()
-                );
+                return Err("error while parsing precision: could not find end of precision specifier".into());
             }
             let number = after[..digits].parse().map_err(|_| {
                 let why = if digits == 0 { "invalid syntax" } else { "value out of range" };

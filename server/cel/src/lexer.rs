@@ -93,8 +93,7 @@ fn next(rest: &str) -> (usize, Found) {
     let two = |kind| (2, Found::Token(kind));
     match bytes[0] {
         b' ' | b'\t' | b'\r' | b'\n' | 0x0c => {
-            let len =
-                bytes.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n' | 0x0c)).count();
+            let len = bytes.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n' | 0x0c)).count();
             (len, Found::Hidden)
         }
         b'/' if second == b'/' => (rest.find('\n').unwrap_or(rest.len()), Found::Hidden),
@@ -273,9 +272,7 @@ fn escape(bytes: &[u8]) -> Option<usize> {
         b'x' | b'X' => hex(2),
         b'u' => hex(4),
         b'U' => hex(8),
-        b'0'..=b'3' => {
-            bytes.get(2..4)?.iter().all(|b| (b'0'..=b'7').contains(b)).then_some(4)
-        }
+        b'0'..=b'3' => bytes.get(2..4)?.iter().all(|b| (b'0'..=b'7').contains(b)).then_some(4),
         _ => None,
     }
 }

@@ -91,7 +91,9 @@ static ALL: &[(&str, Function)] = &[
     ("join", strings::join),
     ("indexOf", strings::index_of),
     ("lastIndexOf", strings::last_index_of),
-    ("optional.of", |cx, args, _| args.first().map_or(Val::Error(NO_SUCH_OVERLOAD), |val| val.some(cx.arena))),
+    ("optional.of", |cx, args, _| {
+        args.first().map_or(Val::Error(NO_SUCH_OVERLOAD), |val| val.some(cx.arena))
+    }),
     ("optional.ofNonZeroValue", optional_non_zero),
     ("optional.none", |_, _, _| Val::Optional(None)),
     ("optional.unwrap", unwrapped),
@@ -248,8 +250,8 @@ fn map_insert<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Regex>) -> Val<
         other => other.entries(cx.arena),
     };
     for (key, val) in added {
-        let there = map.find(key, cx.arena).is_some()
-            || entries.iter().any(|(k, _)| crate::value::same_key(*k, key));
+        let there =
+            map.find(key, cx.arena).is_some() || entries.iter().any(|(k, _)| crate::value::same_key(*k, key));
         if there {
             return cx.error(format!("insert failed: key {key} already exists"));
         }

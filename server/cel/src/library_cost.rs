@@ -153,13 +153,33 @@ fn by_function<'c>(
         "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
             Some(Estimate::of(scan(args.first())?))
         }
-        "ip.isCanonical" => {
-            Some(Estimate::of(coster.node_size(args.first()?).factor(2.0 * STRING_FACTOR)))
-        }
-        "masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback" | "isLinkLocalMulticast"
-        | "isLinkLocalUnicast" | "isGlobalUnicast" | "format.named" | "sign" | "asInteger" | "isInteger"
-        | "asApproximateFloat" | "isGreaterThan" | "isLessThan" | "compareTo" | "add" | "sub" | "major"
-        | "minor" | "patch" | "getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath"
+        "ip.isCanonical" => Some(Estimate::of(coster.node_size(args.first()?).factor(2.0 * STRING_FACTOR))),
+        "masked"
+        | "prefixLength"
+        | "family"
+        | "isUnspecified"
+        | "isLoopback"
+        | "isLinkLocalMulticast"
+        | "isLinkLocalUnicast"
+        | "isGlobalUnicast"
+        | "format.named"
+        | "sign"
+        | "asInteger"
+        | "isInteger"
+        | "asApproximateFloat"
+        | "isGreaterThan"
+        | "isLessThan"
+        | "compareTo"
+        | "add"
+        | "sub"
+        | "major"
+        | "minor"
+        | "patch"
+        | "getScheme"
+        | "getHostname"
+        | "getHost"
+        | "getPort"
+        | "getEscapedPath"
         | "getQuery" => one(),
         "containsIP" | "containsCIDR" => {
             let mut cost = ADDRESS.plus(ADDRESS).factor(STRING_FACTOR);

@@ -23,4 +23,3 @@ pub(crate) const REQUEST_BYTES_MAX: i64 = 3 * 1024 * 1024;
 
 /// Bytes of a message that an expression makes (`celconfig.MaxEvaluatedMessageExpressionSizeBytes`).
 pub(crate) const MESSAGE_BYTES_MAX: usize = 5 * 1024;
-

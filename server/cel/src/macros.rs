@@ -1,9 +1,7 @@
 //! Macros: calls that become folds, presence tests and bindings while an expression is parsed.
 
 use crate::{
-    ast::{
-        ACCUMULATOR, Call, Comprehension, Element, Entry, Expr, Kind, Literal, OLD_ACCUMULATOR, Select,
-    },
+    ast::{ACCUMULATOR, Call, Comprehension, Element, Entry, Expr, Kind, Literal, OLD_ACCUMULATOR, Select},
     parser::Parser,
 };
 

@@ -50,7 +50,8 @@ fn is_date_time(text: &str) -> bool {
         let pair = bytes.get(at..at + 2).filter(|pair| pair.iter().all(u8::is_ascii_digit));
         pair.is_some_and(|pair| (pair[0] - b'0') * 10 + pair[1] - b'0' <= max)
     };
-    if !two(0, 23) || bytes.get(2) != Some(&b':') || !two(3, 59) || bytes.get(5) != Some(&b':') || !two(6, 59) {
+    if !two(0, 23) || bytes.get(2) != Some(&b':') || !two(3, 59) || bytes.get(5) != Some(&b':') || !two(6, 59)
+    {
         return false;
     }
     let mut rest = &time[8..];
@@ -121,12 +122,7 @@ pub(crate) static FORMATS: &[NamedFormat] = &[
         regex_size: 30,
         errors: |text| name_is_dns1035_label(text, true),
     },
-    NamedFormat {
-        function: "labelValue",
-        name: "LabelValue",
-        regex_size: 40,
-        errors: label_value_errors,
-    },
+    NamedFormat { function: "labelValue", name: "LabelValue", regex_size: 40, errors: label_value_errors },
     NamedFormat {
         function: "uri",
         name: "URI",

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use bumpalo::Bump;
 use crate::regex_syntax::Regex;
+use bumpalo::Bump;
 
 use crate::{
     ast::{Ast, Call, Comprehension, Expr, Kind},
@@ -31,14 +31,23 @@ pub(crate) enum Node {
     Conditional(Box<[Node; 3]>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
-    Equal { args: Box<[Node; 2]>, negated: bool },
+    Equal {
+        args: Box<[Node; 2]>,
+        negated: bool,
+    },
     Call(Box<CallNode>),
     /// `value in [constants]`
-    InSet { value: Box<Node>, set: ConstSet },
+    InSet {
+        value: Box<Node>,
+        set: ConstSet,
+    },
     List(Box<[(Node, bool)]>),
     Map(Box<[(Node, Node, bool)]>),
     Fold(Box<Fold>),
-    OptionalOr { args: Box<[Node; 2]>, value: bool },
+    OptionalOr {
+        args: Box<[Node; 2]>,
+        value: bool,
+    },
 }
 
 /// A value and the way from it to another.
@@ -171,7 +180,9 @@ impl Planner<'_> {
                     nodes.push((self.plan(&element.value)?, element.optional));
                 }
                 if nodes.iter().all(|(node, optional)| matches!(node, Node::Const(_)) && !optional) {
-                    Node::Const(Const::List(nodes.into_iter().filter_map(|(node, _)| constant(node)).collect()))
+                    Node::Const(Const::List(
+                        nodes.into_iter().filter_map(|(node, _)| constant(node)).collect(),
+                    ))
                 } else {
                     Node::List(nodes.into())
                 }

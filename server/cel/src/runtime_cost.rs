@@ -33,16 +33,22 @@ pub(crate) fn call_cost<'a>(
         }
         Some("in_list") => size(1),
         Some(
-            "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-            | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" | "equals" | "not_equals",
+            "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes"
+            | "equals"
+            | "not_equals",
         ) => scan(size(0).min(size(1)), STRING_FACTOR),
         Some("add_string" | "add_bytes") => scan(size(0).saturating_add(size(1)), STRING_FACTOR),
         Some("matches" | "matches_string") => {
             scan(size(0) + 1, STRING_FACTOR).saturating_mul(scan(size(1), REGEX_FACTOR))
         }
-        Some("contains_string") => {
-            scan(size(0), STRING_FACTOR).saturating_mul(scan(size(1), STRING_FACTOR))
-        }
+        Some("contains_string") => scan(size(0), STRING_FACTOR).saturating_mul(scan(size(1), STRING_FACTOR)),
         _ => 1,
     }
 }
@@ -118,18 +124,38 @@ fn by_function<'a>(
         "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" => scan(size(0), STRING_FACTOR),
         "replace" | "split" => scan(size(0), 2.0 * STRING_FACTOR),
         "join" => scan(result.size(), 2.0 * STRING_FACTOR),
-        "find" | "findAll" => {
-            scan(size(0) + 1, STRING_FACTOR).saturating_mul(scan(size(1), REGEX_FACTOR))
-        }
+        "find" | "findAll" => scan(size(0) + 1, STRING_FACTOR).saturating_mul(scan(size(1), REGEX_FACTOR)),
         "ip" if overload == Some("cidr_ip") => 1,
         "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
             scan(size(0), STRING_FACTOR)
         }
         "ip.isCanonical" => scan(size(0), 2.0 * STRING_FACTOR),
-        "masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback" | "isLinkLocalMulticast"
-        | "isLinkLocalUnicast" | "isGlobalUnicast" | "format.named" | "sign" | "asInteger" | "isInteger"
-        | "asApproximateFloat" | "isGreaterThan" | "isLessThan" | "compareTo" | "add" | "sub" | "major"
-        | "minor" | "patch" | "getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath"
+        "masked"
+        | "prefixLength"
+        | "family"
+        | "isUnspecified"
+        | "isLoopback"
+        | "isLinkLocalMulticast"
+        | "isLinkLocalUnicast"
+        | "isGlobalUnicast"
+        | "format.named"
+        | "sign"
+        | "asInteger"
+        | "isInteger"
+        | "asApproximateFloat"
+        | "isGreaterThan"
+        | "isLessThan"
+        | "compareTo"
+        | "add"
+        | "sub"
+        | "major"
+        | "minor"
+        | "patch"
+        | "getScheme"
+        | "getHostname"
+        | "getHost"
+        | "getPort"
+        | "getEscapedPath"
         | "getQuery" => 1,
         "containsIP" | "containsCIDR" => {
             let mut cost = scan(size(0) * 2, STRING_FACTOR);
@@ -146,7 +172,9 @@ fn by_function<'a>(
             scan(size(1) + 1, STRING_FACTOR).saturating_mul(scan(format.regex_size, REGEX_FACTOR))
         }
         "_==_" => match args.first()? {
-            Val::Quantity(_) | Val::Ip(_) | Val::Cidr(..) | Val::Format(_) | Val::Url(_) | Val::Semver(_) => 1,
+            Val::Quantity(_) | Val::Ip(_) | Val::Cidr(..) | Val::Format(_) | Val::Url(_) | Val::Semver(_) => {
+                1
+            }
             _ => return None,
         },
         _ => return None,

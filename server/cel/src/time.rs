@@ -107,11 +107,7 @@ impl Timestamp {
         Timestamp::parse(text).or_else(|| {
             let (date, rest) = date(text)?;
             let (time, rest) = clock(rest.strip_prefix('T')?)?;
-            rest.is_empty().then_some(Timestamp {
-                seconds: date * 86_400 + time.0,
-                nanos: time.1,
-                offset: 0,
-            })
+            rest.is_empty().then_some(Timestamp { seconds: date * 86_400 + time.0, nanos: time.1, offset: 0 })
         })
     }
 
@@ -150,11 +146,7 @@ impl Timestamp {
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let c = self.civil(self.offset);
-        write!(
-            f,
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            c.year, c.month, c.day, c.hour, c.minute, c.second
-        )?;
+        write!(f, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", c.year, c.month, c.day, c.hour, c.minute, c.second)?;
         if self.nanos > 0 {
             let digits = format!("{:09}", self.nanos);
             write!(f, ".{}", digits.trim_end_matches('0'))?;
@@ -246,7 +238,8 @@ pub(crate) fn parse_duration_words(text: &str) -> Option<i64> {
         rest = &rest[at..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let after = rest[digits..].trim_start_matches([' ', '\t', '\n', '\r', '\u{c}']);
-        let unit_len = after.find(|c: char| !(c.is_ascii_alphabetic() || c == '\u{b5}')).unwrap_or(after.len());
+        let unit_len =
+            after.find(|c: char| !(c.is_ascii_alphabetic() || c == '\u{b5}')).unwrap_or(after.len());
         if unit_len == 0 {
             rest = &rest[digits..];
             continue;

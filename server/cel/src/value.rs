@@ -112,9 +112,7 @@ impl<'a> MapVal<'a> {
         match self {
             MapVal::Vals(map) => map.iter().find(|(k, _)| same_key(*k, key)).map(|(_, v)| *v),
             MapVal::Const(map) => map.iter().find(|(k, _)| same_key(k.val(), key)).map(|(_, v)| v.val()),
-            MapVal::Growing(map) => {
-                map.borrow().iter().find(|(k, _)| same_key(*k, key)).map(|(_, v)| *v)
-            }
+            MapVal::Growing(map) => map.borrow().iter().find(|(k, _)| same_key(*k, key)).map(|(_, v)| *v),
             MapVal::Data(map, schema) => match key {
                 Val::String(name) => data::find(map, schema, name, arena),
                 Val::Error(_) => Some(key),
@@ -231,7 +229,13 @@ impl<'a> Val<'a> {
             Val::Bytes(bytes) => bytes.len() as u64,
             Val::List(list) => list.len() as u64,
             Val::Map(map) => map.len() as u64,
-            Val::Ip(address) => if address.is_ipv4() { 4 } else { 16 },
+            Val::Ip(address) => {
+                if address.is_ipv4() {
+                    4
+                } else {
+                    16
+                }
+            }
             Val::Cidr(_, bits) => u64::from(bits.div_ceil(8)),
             Val::Optional(Some(val)) => val.size(),
             _ => 1,
@@ -263,9 +267,10 @@ impl<'a> Val<'a> {
             (Val::Url(a), Val::Url(b)) => Val::Bool(a.to_string() == b.to_string()),
             (Val::Semver(a), Val::Semver(b)) => Val::Bool(a.cmp(b) == Ordering::Equal),
             (Val::Format(a), Val::Format(b)) => Val::Bool(a.name == b.name),
-            (Val::Quantity(_) | Val::Ip(_) | Val::Cidr(..) | Val::Url(_) | Val::Semver(_) | Val::Format(_), _) => {
-                Val::Error(NO_SUCH_OVERLOAD)
-            }
+            (
+                Val::Quantity(_) | Val::Ip(_) | Val::Cidr(..) | Val::Url(_) | Val::Semver(_) | Val::Format(_),
+                _,
+            ) => Val::Error(NO_SUCH_OVERLOAD),
             (Val::List(a), Val::List(b)) => data::lists_equal(a, b, arena),
             (Val::Map(a), Val::Map(b)) => data::maps_equal(a, b, arena),
             (Val::List(List::Data(..)) | Val::Map(MapVal::Data(..)), _) => Val::Error(NO_SUCH_OVERLOAD),

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use bumpalo::collections::{String as ArenaString, Vec as ArenaVec};
 use crate::regex_syntax::Regex;
+use bumpalo::collections::{String as ArenaString, Vec as ArenaVec};
 
 use crate::{
     data::lists_added,

@@ -13,7 +13,13 @@ fn failed<'a>(cx: &Context<'a>, from: Val<'a>, to: &str) -> Val<'a> {
     cx.error(format!("type conversion error from '{}' to '{to}'", from.type_of().name()))
 }
 
-fn parsed<'a, T>(cx: &Context<'a>, from: Val<'a>, to: &str, value: Option<T>, make: fn(T) -> Val<'a>) -> Val<'a> {
+fn parsed<'a, T>(
+    cx: &Context<'a>,
+    from: Val<'a>,
+    to: &str,
+    value: Option<T>,
+    make: fn(T) -> Val<'a>,
+) -> Val<'a> {
     value.map_or_else(|| failed(cx, from, to), make)
 }
 
@@ -103,7 +109,11 @@ pub(super) fn to_uint<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Regex>)
         [val @ Val::Uint(_)] => *val,
         [Val::Int(n)] => u64::try_from(*n).map_or(Val::Error(OVERFLOW), Val::Uint),
         [Val::Double(d)] => {
-            if *d >= 0.0 && *d < 2f64.powi(64) { Val::Uint(*d as u64) } else { Val::Error(OVERFLOW) }
+            if *d >= 0.0 && *d < 2f64.powi(64) {
+                Val::Uint(*d as u64)
+            } else {
+                Val::Error(OVERFLOW)
+            }
         }
         [val @ Val::String(text)] => {
             let number = if text.starts_with('+') { None } else { text.parse().ok() };

@@ -235,9 +235,7 @@ pub(super) fn is_integer<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Rege
 
 pub(super) fn as_integer<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Regex>) -> Val<'a> {
     match args {
-        [Val::Quantity(q)] => {
-            whole(q).map_or(Val::Error("cannot convert value to integer"), Val::Int)
-        }
+        [Val::Quantity(q)] => whole(q).map_or(Val::Error("cannot convert value to integer"), Val::Int),
         _ => cx.no_overload("asInteger", args),
     }
 }
@@ -287,7 +285,11 @@ pub(super) fn quantity_sum<'a>(cx: &Context<'a>, name: &str, args: &[Val<'a>]) -
         _ => return cx.no_overload(name, args),
     };
     let mut sum = Quantity::clone(q);
-    if name == "add" { sum.add(other) } else { sum.sub(other) }
+    if name == "add" {
+        sum.add(other)
+    } else {
+        sum.sub(other)
+    }
     Val::Quantity(cx.owned(sum))
 }
 

@@ -95,9 +95,7 @@ const RANGE_MAX: i64 = 1_000_000;
 
 pub(super) fn range<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Regex>) -> Val<'a> {
     match args {
-        [Val::Int(n)] if *n < 0 => {
-            cx.error(format!("lists.range: size must be non-negative, got {n}"))
-        }
+        [Val::Int(n)] if *n < 0 => cx.error(format!("lists.range: size must be non-negative, got {n}")),
         [Val::Int(n)] if *n > RANGE_MAX => {
             cx.error(format!("lists.range: size {n} exceeds maximum allowed ({RANGE_MAX})"))
         }

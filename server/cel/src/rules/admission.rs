@@ -175,8 +175,9 @@ impl<'e> SchemaRules<'e> {
         }
         if compiled.uses_old_self {
             if let Some(around) = uncorrelatable {
-                let why =
-                    format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {around}");
+                let why = format!(
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {around}"
+                );
                 errors.push(FieldError::invalid(rule_path, &*source.rule, why));
             }
         } else if let Some(given) = source.optional_old_self {

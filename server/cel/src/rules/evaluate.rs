@@ -154,7 +154,8 @@ impl<'b> Run<'b> {
     ) {
         let old = old.filter(|old| !old.is_null());
         if node.blind {
-            let why = "rule compiler initialization error: failed to convert to declType for CEL validation rules";
+            let why =
+                "rule compiler initialization error: failed to convert to declType for CEL validation rules";
             self.invalid(path, node, why);
             return;
         }

@@ -99,9 +99,8 @@ impl<'a> Correlated<'a> {
                     return same(self.old, self.new);
                 }
                 let items = Items::of(self.schema, Some(self.old));
-                new.iter().all(|new| {
-                    items.get(new).is_some_and(|old| Correlated { schema, old, new }.unchanged())
-                })
+                new.iter()
+                    .all(|new| items.get(new).is_some_and(|old| Correlated { schema, old, new }.unchanged()))
             }
             (Value::Map(old), Value::Map(new)) => {
                 old.len() == new.len()

@@ -115,10 +115,27 @@ pub(super) enum StateKind {
 /// Part of a rule's body.
 #[derive(Debug)]
 pub(super) enum Element {
-    Token { state: usize, set: TokenSet, next: usize },
-    Rule { state: usize, rule: Rule, precedence: u8, follow: usize },
-    Optional { state: usize, first: TokenSet, body: Vec<Element> },
-    Choice { state: usize, alternatives: Vec<Body>, looks_ahead: bool },
+    Token {
+        state: usize,
+        set: TokenSet,
+        next: usize,
+    },
+    Rule {
+        state: usize,
+        rule: Rule,
+        precedence: u8,
+        follow: usize,
+    },
+    Optional {
+        state: usize,
+        first: TokenSet,
+        body: Vec<Element>,
+    },
+    Choice {
+        state: usize,
+        alternatives: Vec<Body>,
+        looks_ahead: bool,
+    },
     Loop {
         entry: usize,
         back: usize,
@@ -202,15 +219,8 @@ enum G {
 use G::{Alt, Opt, Plus, R, Star, T};
 
 fn grammar(rule: Rule) -> Vec<G> {
-    const RELATIONS: &[Tok] = &[
-        Tok::Less,
-        Tok::LessEquals,
-        Tok::GreaterEquals,
-        Tok::Greater,
-        Tok::Equals,
-        Tok::NotEquals,
-        Tok::In,
-    ];
+    const RELATIONS: &[Tok] =
+        &[Tok::Less, Tok::LessEquals, Tok::GreaterEquals, Tok::Greater, Tok::Equals, Tok::NotEquals, Tok::In];
     const FACTORS: &[Tok] = &[Tok::Star, Tok::Slash, Tok::Percent];
     const TERMS: &[Tok] = &[Tok::Plus, Tok::Minus];
     let r = |rule| R(rule, 0);
@@ -225,10 +235,9 @@ fn grammar(rule: Rule) -> Vec<G> {
             r(Rule::ConditionalOr),
             Opt(vec![T(&[Tok::Question]), r(Rule::ConditionalOr), T(&[Tok::Colon]), r(Rule::Expr)]),
         ],
-        Rule::ConditionalOr => vec![
-            r(Rule::ConditionalAnd),
-            Star(vec![T(&[Tok::LogicalOr]), r(Rule::ConditionalAnd)], false),
-        ],
+        Rule::ConditionalOr => {
+            vec![r(Rule::ConditionalAnd), Star(vec![T(&[Tok::LogicalOr]), r(Rule::ConditionalAnd)], false)]
+        }
         Rule::ConditionalAnd => {
             vec![r(Rule::Relation), Star(vec![T(&[Tok::LogicalAnd]), r(Rule::Relation)], false)]
         }
@@ -240,10 +249,7 @@ fn grammar(rule: Rule) -> Vec<G> {
             r(Rule::Unary),
             Star(
                 vec![Alt(
-                    vec![
-                        (2, vec![T(FACTORS), R(Rule::Calc, 3)]),
-                        (1, vec![T(TERMS), R(Rule::Calc, 2)]),
-                    ],
+                    vec![(2, vec![T(FACTORS), R(Rule::Calc, 3)]), (1, vec![T(TERMS), R(Rule::Calc, 2)])],
                     true,
                 )],
                 true,
@@ -283,21 +289,9 @@ fn grammar(rule: Rule) -> Vec<G> {
         Rule::Primary => vec![Alt(
             vec![
                 (0, vec![dot(), ident()]),
-                (
-                    0,
-                    vec![
-                        dot(),
-                        ident(),
-                        T(&[Tok::LParen]),
-                        Opt(vec![r(Rule::ExprList)]),
-                        T(&[Tok::RParen]),
-                    ],
-                ),
+                (0, vec![dot(), ident(), T(&[Tok::LParen]), Opt(vec![r(Rule::ExprList)]), T(&[Tok::RParen])]),
                 (0, vec![T(&[Tok::LParen]), r(Rule::Expr), T(&[Tok::RParen])]),
-                (
-                    0,
-                    vec![T(&[Tok::LBracket]), Opt(vec![r(Rule::ListInit)]), comma(), T(&[Tok::RBracket])],
-                ),
+                (0, vec![T(&[Tok::LBracket]), Opt(vec![r(Rule::ListInit)]), comma(), T(&[Tok::RBracket])]),
                 (
                     0,
                     vec![

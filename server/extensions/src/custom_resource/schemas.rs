@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use bumpalo::Bump;
+use ringbolt_cel::RuleSet;
 use ringbolt_machinery::{
     json,
     structural::{CompileError, Metadata, Structural},
@@ -18,6 +19,8 @@ pub(super) struct VersionSchema {
     /// `GROUP/VERSION`.
     pub(super) api_version: String,
     pub(super) structural: Structural,
+    /// Rules in the language of expressions, where it has any.
+    pub(super) rules: Option<RuleSet>,
     /// The schema as it was written, in one order: versions with the same text show the same.
     text: Vec<u8>,
 }
@@ -31,7 +34,9 @@ impl VersionSchema {
         let schema = schema.unwrap_or(&open);
         let mut text = Vec::new();
         json::encode_untyped(schema, &mut text);
-        Ok(VersionSchema { api_version, structural: Structural::compile(schema)?, text })
+        let structural = Structural::compile(schema)?;
+        let rules = RuleSet::compile(&structural);
+        Ok(VersionSchema { api_version, structural, rules, text })
     }
 
     /// The schema as it was written.

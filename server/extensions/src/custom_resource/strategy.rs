@@ -9,7 +9,7 @@ use ringbolt_apiserver::{
 };
 use ringbolt_machinery::{
     apply::equal_values,
-    field::FieldError,
+    field::{ErrorKind, FieldError},
     json::quote::go_quote,
     structural::Scale,
     validation::names::{name_is_dns_subdomain, qualified_name_errors},
@@ -45,6 +45,7 @@ impl Strategy for CustomStrategy {
         errors.extend(self.scale.iter().flat_map(|scale| scale.validate_status(object)));
         errors.extend(structural.validate_embedded(object));
         errors.extend(structural.validate_list_types(object));
+        self.apply_rules(object, None, &mut errors);
         errors
     }
 
@@ -92,12 +93,22 @@ impl Strategy for CustomStrategy {
         if structural.validate_list_types(old).is_empty() {
             errors.extend(structural.validate_list_types(object));
         }
+        self.apply_rules(object, Some(old), &mut errors);
         errors
     }
 
-    fn warnings(&self, _: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {
-        let before = old.map(finalizers).unwrap_or_default();
-        finalizers(object).difference(&before).flat_map(|finalizer| finalizer_warnings(finalizer)).collect()
+    fn warnings(&self, part: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        // What rules tolerate because it was so before is told.
+        if let (Some(rules), Some(old)) = (&self.schema.rules, old) {
+            warnings = rules.validate(object, Some(old)).warnings;
+        }
+        if part != Part::Status {
+            let before = old.map(finalizers).unwrap_or_default();
+            let added = finalizers(object);
+            warnings.extend(added.difference(&before).flat_map(|finalizer| finalizer_warnings(finalizer)));
+        }
+        warnings
     }
 
     fn allow_create_on_update(&self) -> bool {
@@ -141,6 +152,29 @@ impl Strategy for CustomStrategy {
     fn selectable(&self) -> &Selectable {
         // What can be selected on is read from objects as it is asked for: definitions change.
         &NO_FIELDS
+    }
+}
+
+impl CustomStrategy {
+    /// Adds what the rules of the schema find, unless what is wrong already would mislead them.
+    fn apply_rules(&self, object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Vec<FieldError>) {
+        let Some(rules) = &self.schema.rules else { return };
+        let misleads = |error: &FieldError| {
+            matches!(
+                error.kind,
+                ErrorKind::NotSupported
+                    | ErrorKind::Required
+                    | ErrorKind::TooLong
+                    | ErrorKind::TooMany
+                    | ErrorKind::TypeInvalid
+            )
+        };
+        if errors.iter().any(misleads) {
+            let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+            errors.push(FieldError::invalid("<nil>", &Value::Null, why));
+        } else {
+            errors.extend(rules.validate(object, old).errors);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod version;
 use std::collections::HashSet;
 
 use bumpalo::Bump;
+use ringbolt_cel::Expressions;
 use ringbolt_controlplane::tree::{Members, same};
 use ringbolt_machinery::{
     field::{FieldError, key},
@@ -41,6 +42,8 @@ pub(super) struct Strictness {
     ca_bundle: bool,
     /// Rules about the contents of schemas.
     contents: schema::Strictness,
+    /// Expressions that were there before: they may use what new ones may not yet.
+    expressions: Expressions,
     /// Versions whose schema is as it was.
     unchanged: HashSet<String>,
     /// Versions, the empty text for all of them, that may go on with too many selectable fields.
@@ -55,6 +58,7 @@ impl Strictness {
             recognized_review: true,
             ca_bundle: false,
             contents: schema::Strictness::new(),
+            expressions: Expressions::default(),
             unchanged: HashSet::new(),
             many_selectable: HashSet::new(),
         }
@@ -67,12 +71,15 @@ impl Strictness {
         let unchanged =
             names.filter(|name| same(new.schema_of(name), old.schema_of(name))).map(str::to_owned);
         let shared_schema = old.shared.properties().is_some();
+        let mut expressions = Expressions::default();
+        old.schemas().for_each(|schema| expressions.add(schema));
         Strictness {
             immutable_names: established,
             schema: shared_schema || old.versions.iter().all(|version| version.parts.properties().is_some()),
             recognized_review: conversion::has_recognized_review(old.spec),
             ca_bundle: established && !conversion::has_bad_ca_bundle(old.spec),
             contents: schema::Strictness::of_change(old),
+            expressions,
             unchanged: unchanged.collect(),
             many_selectable: selectable::may_stay_many(new, old),
         }

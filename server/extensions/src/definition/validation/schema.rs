@@ -1,5 +1,6 @@
 //! The contents of schemas: what of a definition asks for which rules.
 
+use ringbolt_cel::SchemaRules;
 use ringbolt_controlplane::tree::Members;
 use ringbolt_machinery::{
     field::child,
@@ -41,7 +42,13 @@ pub(super) struct Place {
 
 impl Strictness {
     pub(super) fn new() -> Strictness {
-        Strictness { structural: true, types: true, pruned_defaults: true, atomic_sets: true, list_keys: true }
+        Strictness {
+            structural: true,
+            types: true,
+            pruned_defaults: true,
+            atomic_sets: true,
+            list_keys: true,
+        }
     }
 
     pub(super) fn of_change(old: &Internal<'_, '_>) -> Strictness {
@@ -105,5 +112,6 @@ pub(super) fn validate(
         list_keys: contents.list_keys,
     };
     let path = child(path, "openAPIV3Schema");
-    errors.append(&mut check::check(schema, &path, &options, &mut check::Unchecked));
+    let mut rules = SchemaRules::new(&strict.expressions, place.is_unchanged);
+    errors.append(&mut check::check(schema, &path, &options, &mut rules));
 }
