@@ -46,10 +46,9 @@ impl ApplyPatch {
             }
             (object, _) => {
                 let object = object.unwrap_or(live);
-                let decoded = store
-                    .retype(arena, &object, Mode::Lenient)
+                let mut object = store
+                    .retype_applied(arena, &object)
                     .map_err(|why| self.does_not_convert(store, &config, &why))?;
-                let mut object = decoded.value;
                 body::finish(store, arena, &mut object);
                 object
             }

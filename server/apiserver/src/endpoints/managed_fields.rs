@@ -196,9 +196,31 @@ impl Tracker {
             map.insert("apiVersion", Value::String(arena.alloc_str(&store.group_version)));
         }
         store.normalize(arena, &mut live);
+        let is_foreign = store.is_scale_of_custom();
+        if is_foreign && live.path(&["metadata", "managedFields"]).and_then(Value::as_list).is_none() {
+            let what =
+                format!("failed to create manager for existing fields: {}", foreign(store, "live", ""));
+            return Err(Status::unknown_error(what));
+        }
         let applied = manager.apply(arena, &live, config, &self.manager, force, &now_rfc3339());
-        Ok((live, applied.map_err(refused)?))
+        let applied = applied.map_err(refused)?;
+        if is_foreign && applied.object.is_some() {
+            let text = |name: &str| config.str_at(&["metadata", name]).unwrap_or("");
+            let name = format!("{}/{}", text("namespace"), text("name"));
+            return Err(Status::unknown_error(foreign(store, "new", &name)));
+        }
+        Ok((live, applied))
     }
+}
+
+/// Why no Scale of a custom resource can be applied: the real server takes it for an object of that resource.
+fn foreign(store: &ResourceStore, what: &str, name: &str) -> String {
+    let (version, kind) = (&store.group_version, store.kind());
+    let name = if name.is_empty() { "/" } else { name };
+    format!(
+        "failed to convert {what} object ({name}; {version}, Kind={kind}) to proper version: request to convert CR to an \
+         invalid group/version: {version}"
+    )
 }
 
 /// Metadata that only the server decides.

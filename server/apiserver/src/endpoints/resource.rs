@@ -220,6 +220,11 @@ impl ResourceStore {
         self.served.custom.is_some()
     }
 
+    /// Whether it is the Scale of a custom resource.
+    pub(crate) fn is_scale_of_custom(&self) -> bool {
+        self.is_below_custom && !self.is_custom()
+    }
+
     /// A subresource that takes and answers the whole object, by its name in discovery.
     pub(crate) fn whole_object_subresource(&self, name: &str) -> Option<&'static str> {
         let facts = self.served.facts;

@@ -81,10 +81,13 @@ impl ResourceStore {
     pub(crate) fn encode_stored_into(&self, object: &Value<'_>, out: &mut Vec<u8>) -> u32 {
         match &self.served.custom {
             None => json::encode_stored_into(self.schema, self.served.stored_type, object, out),
-            Some(kind) if kind.changes_to_store() => {
+            Some(kind) if kind.changes_to_store() || holds_null(object) => {
                 let arena = Bump::new();
                 let mut object = object.copy_into(&arena);
-                kind.to_stored(&arena, &mut object);
+                kind.take_nulls(&mut object);
+                if kind.changes_to_store() {
+                    kind.to_stored(&arena, &mut object);
+                }
                 self.encode_custom_into(&object, out)
             }
             Some(_) => self.encode_custom_into(object, out),
@@ -149,6 +152,18 @@ impl ResourceStore {
             }
             Some(_) => self.take_in(arena, value.clone(), mode),
         }
+    }
+
+    /// Gives what an apply came to the form that decoding its JSON would have given it. Of a custom kind it fits the
+    /// schema already, and nulls stay until it was validated: only defaults are filled in.
+    pub(crate) fn retype_applied<'a>(&self, arena: &'a Bump, value: &Value<'a>) -> Result<Value<'a>, String> {
+        let Some(kind) = &self.served.custom else {
+            return Ok(self.retype(arena, value, Mode::Lenient)?.value);
+        };
+        let mut object = value.clone();
+        kind.fill_in(arena, &mut object);
+        self.normalize(arena, &mut object);
+        Ok(object)
     }
 
     /// Takes in an object of a custom kind that was decoded without a schema. An object of another kind is not looked
@@ -250,6 +265,19 @@ impl ResourceStore {
         let group = version.split_once('/').map_or("", |(group, _)| group);
         (!errors.is_empty()).then(|| Status::invalid(group, kind, name, &errors))
     }
+}
+
+/// Whether there is a null in an object besides its metadata.
+fn holds_null(object: &Value<'_>) -> bool {
+    fn is_or_holds(value: &Value<'_>) -> bool {
+        match value {
+            Value::Null => true,
+            Value::List(list) => list.iter().any(is_or_holds),
+            Value::Map(map) => map.iter().any(|(_, value)| is_or_holds(value)),
+            _ => false,
+        }
+    }
+    object.as_map().is_some_and(|map| map.iter().any(|(key, value)| key != "metadata" && is_or_holds(value)))
 }
 
 fn has_form(kind: &dyn CustomKind, stamp: u32) -> bool {

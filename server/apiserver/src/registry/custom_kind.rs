@@ -27,6 +27,12 @@ pub trait CustomKind: Send + Sync {
         unknown: Option<&mut Vec<String>>,
     ) -> Result<(), String>;
 
+    /// Fills in defaults.
+    fn fill_in<'a>(&self, arena: &'a Bump, object: &mut Value<'a>);
+
+    /// Takes out nulls where there may be none.
+    fn take_nulls(&self, object: &mut Value<'_>);
+
     /// Makes of an object as it is stored one of this version: what became of the schemas since it was written counts.
     fn read_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>);
 

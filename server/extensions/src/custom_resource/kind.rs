@@ -49,6 +49,14 @@ impl CustomKind for Kind {
         Ok(())
     }
 
+    fn fill_in<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        self.schema.structural.apply_defaults(arena, object);
+    }
+
+    fn take_nulls(&self, object: &mut Value<'_>) {
+        self.schema.structural.prune_nulls(object);
+    }
+
     fn read_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
         // Defaults are those of the version that is stored, and what another one has no place for goes then.
         let storage = &self.schemas.storage;

@@ -29,12 +29,24 @@ pub struct CustomStrategy {
 /// Finalizers that are of no domain and need none.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
+impl CustomStrategy {
+    /// Puts the default of a status that was taken away in its place: it is shown whenever the object is read.
+    fn default_status<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        let structural = &self.schema.structural;
+        let status = structural.root().property("status");
+        if status.is_some_and(|status| status.default().is_some()) && object.path(&["status"]).is_none() {
+            structural.apply_defaults(arena, object);
+        }
+    }
+}
+
 impl Strategy for CustomStrategy {
-    fn prepare_for_create<'a>(&self, _: &'a Bump, object: &mut Value<'a>) {
+    fn prepare_for_create<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
         if self.has_status
             && let Some(map) = object.as_map_mut()
         {
             map.remove("status");
+            self.default_status(arena, object);
         }
     }
 
@@ -68,6 +80,7 @@ impl Strategy for CustomStrategy {
             _ if self.has_status => {
                 if let Some(map) = object.as_map_mut() {
                     put(map, "status", kept("status"));
+                    self.default_status(arena, object);
                 }
             }
             _ => {}
