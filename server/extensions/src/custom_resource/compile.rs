@@ -146,6 +146,7 @@ impl CustomResource {
                 strategy: Arc::new(CustomStrategy {
                     schema: own.clone(),
                     has_status,
+                    is_stored_as_shown: own.is_same(&schemas.storage),
                     scale,
                     deprecation: deprecation(group, kind, version, &all),
                 }),

@@ -22,6 +22,8 @@ use super::schemas::VersionSchema;
 pub struct CustomStrategy {
     pub(super) schema: Arc<VersionSchema>,
     pub(super) has_status: bool,
+    /// Whether what is stored by this version is shown as it is stored: defaults have to be there.
+    pub(super) is_stored_as_shown: bool,
     pub(super) scale: Option<Scale>,
     pub(super) deprecation: Option<String>,
 }
@@ -32,6 +34,9 @@ const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kuberne
 impl CustomStrategy {
     /// Puts the default of a status that was taken away in its place: it is shown whenever the object is read.
     fn default_status<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        if !self.is_stored_as_shown {
+            return;
+        }
         let structural = &self.schema.structural;
         let status = structural.root().property("status");
         if status.is_some_and(|status| status.default().is_some()) && object.path(&["status"]).is_none() {
