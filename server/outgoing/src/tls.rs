@@ -3,10 +3,11 @@
 use std::{fs, sync::Arc};
 
 use rustls::{
-    ClientConfig, RootCertStore,
+    ClientConfig, InconsistentKeys, RootCertStore,
     client::WebPkiServerVerifier,
     crypto::{CryptoProvider, aws_lc_rs},
     server::ParsedCertificate,
+    sign::{CertifiedKey, SingleCertAndKey},
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
@@ -67,9 +68,9 @@ impl TlsSettings {
             .with_safe_default_protocol_versions()
             .map_err(|e| e.to_string())?;
         let builder = if self.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider.clone())))
         } else {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(self.bundle(provider)?))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(self.bundle(provider.clone())?))
         };
         let config = match &self.pair {
             None => builder.with_no_client_auth(),
@@ -77,7 +78,14 @@ impl TlsSettings {
                 let chain = certificates(&pair.certificate)?;
                 let key = PrivateKeyDer::from_pem_slice(&pair.key)
                     .map_err(|_| "tls: failed to find any PEM data in key input".to_owned())?;
-                builder.with_client_auth_cert(chain, key).map_err(|e| format!("tls: {e}"))?
+                let key = provider.key_provider.load_private_key(key).map_err(|e| format!("tls: {e}"))?;
+                let certified = CertifiedKey::new(chain, key);
+                // Certificates of an old form, whose key cannot be read here, are for the other end to judge.
+                if let Err(error @ rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) = certified.keys_match()
+                {
+                    return Err(format!("tls: private key does not match public key: {error}"));
+                }
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
         };
         let with = |protocols: &[&[u8]]| {
