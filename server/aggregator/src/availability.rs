@@ -59,7 +59,9 @@ impl Availability {
         match &backend.client {
             Ok(client) => self.ask(api_service, service, client, resolver, inbox, random),
             // What it says of itself stays.
-            Err(error) => tracing::warn!(name = api_service.name, error, "an aggregated API cannot be reached"),
+            Err(error) => {
+                tracing::warn!(name = api_service.name, error, "an aggregated API cannot be reached")
+            }
         }
         None
     }

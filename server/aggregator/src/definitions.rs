@@ -27,7 +27,8 @@ impl Definitions {
     /// A definition is like this now, or gone. Names of the APIServices that may have to change.
     pub(crate) fn set(&mut self, name: &str, object: Option<&Object>) -> Vec<String> {
         let new = object.map(versions).unwrap_or_default();
-        let old = if new.is_empty() { self.of.remove(name) } else { self.of.insert(name.to_owned(), new.clone()) };
+        let old =
+            if new.is_empty() { self.of.remove(name) } else { self.of.insert(name.to_owned(), new.clone()) };
         let old = old.unwrap_or_default();
         for version in &new {
             *self.served.entry(version.clone()).or_default() += 1;
@@ -79,6 +80,7 @@ fn versions(object: &Object) -> Vec<GroupVersion> {
     let Ok(tree) = json::decode_untyped(&arena, &text) else { return Vec::new() };
     let group = tree.str_at(&["spec", "group"]).unwrap_or("");
     let all = tree.path(&["spec", "versions"]).and_then(Value::as_list);
-    let served = all.into_iter().flatten().filter(|v| v.path(&["served"]).and_then(Value::as_bool) == Some(true));
+    let served =
+        all.into_iter().flatten().filter(|v| v.path(&["served"]).and_then(Value::as_bool) == Some(true));
     served.filter_map(|v| Some((group.to_owned(), v.str_at(&["name"])?.to_owned()))).collect()
 }

@@ -90,8 +90,11 @@ pub(crate) fn resource_list(body: &[u8], group: &str, version: &str) -> Result<V
     let mut resources: Vec<ResourceFacts> = Vec::new();
     for value in items(&document, "resources") {
         let or = |own: Text, common: &str| if own.is_empty() { Text::Owned(common.to_owned()) } else { own };
-        let response_kind =
-            (or(text(value, &["group"]), group), or(text(value, &["version"]), version), text(value, &["kind"]));
+        let response_kind = (
+            or(text(value, &["group"]), group),
+            or(text(value, &["version"]), version),
+            text(value, &["kind"]),
+        );
         let name = value.str_at(&["name"]).unwrap_or("");
         let namespaced = value.path(&["namespaced"]).and_then(Value::as_bool) == Some(true);
         let Some((parent, sub)) = name.split_once('/') else {

@@ -30,7 +30,9 @@ impl HopByHop {
     }
 
     fn named<'v>(values: impl Iterator<Item = &'v str>) -> HopByHop {
-        HopByHop(values.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect())
+        HopByHop(
+            values.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect(),
+        )
     }
 
     /// Whether it is one.
@@ -46,7 +48,11 @@ pub(crate) fn is_upgrade(head: &Head<'_>) -> bool {
 }
 
 /// The request for a server at `address`.
-pub(crate) fn request(request: &ClientRequest<'_>, address: &str, upgrade: bool) -> Result<Request<()>, String> {
+pub(crate) fn request(
+    request: &ClientRequest<'_>,
+    address: &str,
+    upgrade: bool,
+) -> Result<Request<()>, String> {
     let (head, info) = (request.head, request.info);
     let method = Method::from_bytes(head.method.as_bytes()).map_err(|e| e.to_string())?;
     let mut target = escape_path(info.path);
@@ -71,7 +77,9 @@ pub(crate) fn request(request: &ClientRequest<'_>, address: &str, upgrade: bool)
             }
             // Set below; what the client says of them is not for the other server.
             "x-forwarded-host" | "x-forwarded-proto" | "x-forwarded-uri" if !upgrade => continue,
-            name if is_identity(name) || (!upgrade && hop.has(name) && !asks_for_trailers(name, field)) => continue,
+            name if is_identity(name) || (!upgrade && hop.has(name) && !asks_for_trailers(name, field)) => {
+                continue;
+            }
             "sec-websocket-protocol" => {
                 if let Some(protocols) = without_token(field) {
                     headers.append(name, value(protocols.as_bytes())?);

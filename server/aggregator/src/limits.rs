@@ -9,7 +9,8 @@ pub(crate) const AVAILABILITY_ATTEMPTS: usize = 5;
 /// What one of them may take.
 pub(crate) const AVAILABILITY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first pause after a failure, doubled with each that follows, and the longest.
-pub(crate) const AVAILABILITY_BACKOFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(30));
+pub(crate) const AVAILABILITY_BACKOFF: (Duration, Duration) =
+    (Duration::from_millis(5), Duration::from_secs(30));
 /// The same for writes of APIServices.
 pub(crate) const REGISTRATION_BACKOFF: (Duration, Duration) =
     (Duration::from_millis(5), Duration::from_secs(1000));
@@ -19,7 +20,8 @@ pub(crate) const REGISTRATIONS_AT_ONCE: usize = 64;
 /// How often another server's discovery is read anew.
 pub(crate) const DISCOVERY_REFRESH: Duration = Duration::from_secs(60);
 /// The pauses after failures of that.
-pub(crate) const DISCOVERY_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+pub(crate) const DISCOVERY_BACKOFF: (Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_secs(60));
 /// What reading it may take.
 pub(crate) const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a discovery document: a group-version with ten thousand resources has a few megabytes.
@@ -28,7 +30,8 @@ pub(crate) const DISCOVERY_BYTES: usize = 8 * 1024 * 1024;
 /// How often another server's OpenAPI documents are read anew.
 pub(crate) const OPENAPI_REFRESH: Duration = Duration::from_secs(60);
 /// The pauses after failures of that (`failedUpdateMaxExpDelay`).
-pub(crate) const OPENAPI_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(3600));
+pub(crate) const OPENAPI_BACKOFF: (Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_secs(3600));
 /// What reading one may take (`specDownloadTimeout`).
 pub(crate) const OPENAPI_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of an OpenAPI document. That of kube-apiserver itself has 4 MB.

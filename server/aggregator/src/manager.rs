@@ -227,8 +227,7 @@ impl Manager {
             }
             Some(service) => {
                 let before = self.backends.get(name).map(|backend| &**backend);
-                let backend =
-                    Backend::new(&self.plan.outgoing, &self.plan.identity, &read, service, before);
+                let backend = Backend::new(&self.plan.outgoing, &self.plan.identity, &read, service, before);
                 self.backends.insert(name.to_owned(), Arc::new(backend));
                 self.discovery.add(&read, now);
                 self.openapi.add(&read, now);
@@ -316,8 +315,7 @@ impl Manager {
     ) -> Option<Bytes> {
         let stored = self.storage.get(self.plan.proxying.resources.api_services, name)?;
         let arena = Bump::new();
-        let mut text =
-            format!(r#"{{"kind":"APIService","apiVersion":"{GROUP}/{VERSION}","#).into_bytes();
+        let mut text = format!(r#"{{"kind":"APIService","apiVersion":"{GROUP}/{VERSION}","#).into_bytes();
         text.extend_from_slice(&stored.json);
         let mut object = json::decode_untyped(&arena, arena.alloc_slice_copy(&text)).ok()?;
         change(&arena, &mut object)?;
@@ -382,7 +380,11 @@ impl Manager {
         for (name, answer) in names.into_iter().zip(self.loopback.call_all(calls)) {
             if !matches!(answer, Some((200..=299 | 404, _))) {
                 if !matches!(answer, Some((409, _))) {
-                    tracing::warn!(name, error = said(answer), "the status of an APIService could not be written");
+                    tracing::warn!(
+                        name,
+                        error = said(answer),
+                        "the status of an APIService could not be written"
+                    );
                 }
                 self.availability.queue.retry(&name, Instant::now());
             }
@@ -426,12 +428,8 @@ impl Manager {
             priority: priority(api_service),
         };
         // Before the APIServices of this server are there, lists show what it has.
-        let services = self
-            .plan
-            .progress
-            .auto_registered
-            .is_set()
-            .then(|| self.services.values().map(order).collect());
+        let services =
+            self.plan.progress.auto_registered.is_set().then(|| self.services.values().map(order).collect());
         let versions = versions.collect();
         self.plan.live.replace(Owner::Aggregator, Contributions { versions, services });
     }

@@ -14,7 +14,13 @@ use ringbolt_apiserver::{
 use ringbolt_outgoing::{Call, CallError, Head};
 use ringbolt_protocol::head::BodyLength;
 
-use crate::{backend::Backend, forwarding, inbox::Resources, limits, resolver::{Resolver, Routing}};
+use crate::{
+    backend::Backend,
+    forwarding,
+    inbox::Resources,
+    limits,
+    resolver::{Resolver, Routing},
+};
 
 /// What all proxies have in common.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +150,9 @@ impl Relay for Proxied {
     fn poll(&mut self, waker: &Waker, room: usize, out: &mut dyn RelayOut) -> StreamState {
         out.passed(self.call.take_sent(waker));
         if !self.begun {
-            let std::task::Poll::Ready(head) = self.call.poll_head(waker) else { return StreamState::Pending };
+            let std::task::Poll::Ready(head) = self.call.poll_head(waker) else {
+                return StreamState::Pending;
+            };
             self.begun = true;
             if !self.begin(head, out) {
                 return StreamState::End;

@@ -1,6 +1,6 @@
 //! APIServices that the server makes for what it serves itself (`autoRegisterController`).
 
-use crate::api_service::{ApiService, AUTOMANAGED, GROUP, VERSION};
+use crate::api_service::{AUTOMANAGED, ApiService, GROUP, VERSION};
 
 /// Value of the label for group-versions that are made sure of once, at the start.
 pub(crate) const ON_START: &str = "onstart";

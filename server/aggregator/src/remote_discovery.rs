@@ -193,7 +193,8 @@ impl RemoteDiscovery {
         let client: &Client = backend.client.as_ref().map_err(Clone::clone)?;
         let destination = resolver.resolve(&backend.service, random)?;
         let aggregated = path == "/apis";
-        let etag = self.cached.get(&backend.service).map(|cached| cached.etag.as_str()).filter(|_| aggregated);
+        let etag =
+            self.cached.get(&backend.service).map(|cached| cached.etag.as_str()).filter(|_| aggregated);
         let groups: &[&str] = if aggregated { &["system:masters"] } else { &[] };
         let accept = if aggregated { ACCEPT_V2 } else { "application/json" };
         let request = proxy::own_request(path, &destination.address(), accept, USER, groups, etag)

@@ -99,9 +99,7 @@ impl RemoteOpenApi {
     pub(crate) fn contribution(&self, name: &str, handler: &Handler) -> Option<OpenApi> {
         let known = self.known.get(name).filter(|known| known.heard)?;
         Some(match &known.url {
-            Some(url) => {
-                OpenApi::Remote { url: url.clone(), v3: handler.clone(), v2: known.v2.clone() }
-            }
+            Some(url) => OpenApi::Remote { url: url.clone(), v3: handler.clone(), v2: known.v2.clone() },
             None => OpenApi::Source(Arc::new(Older(known.v2.clone()))),
         })
     }
@@ -242,8 +240,11 @@ fn v2_part(body: &[u8], group: &str, version: &str) -> Result<V2Part, String> {
     let document = decode(&arena, body)?;
     let prefix = format!("/apis/{group}/{version}/");
     let members = |name: &str| document.path(&[name]).and_then(Value::as_map);
-    let paths: Vec<_> =
-        members("paths").into_iter().flat_map(|map| map.iter()).filter(|(path, _)| path.starts_with(&prefix)).collect();
+    let paths: Vec<_> = members("paths")
+        .into_iter()
+        .flat_map(|map| map.iter())
+        .filter(|(path, _)| path.starts_with(&prefix))
+        .collect();
     let (mut definitions, mut parameters) = (BTreeSet::new(), BTreeSet::new());
     let mut open: Vec<&Value<'_>> = paths.iter().map(|(_, value)| *value).collect();
     while let Some(value) = open.pop() {
@@ -313,7 +314,8 @@ mod tests {
             "definitions":{"Thing":{"properties":{"part":{"$ref":"#/definitions/Part"}}},"Part":{"type":"string"},"Other":{}},
             "parameters":{"limit":{"name":"limit"},"other":{}}}"##;
         let part = v2_part(body, "a.b", "v1").unwrap();
-        let names = |list: &[(String, Vec<u8>)]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let names =
+            |list: &[(String, Vec<u8>)]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&part.paths), ["/apis/a.b/v1/things"]);
         assert_eq!(names(&part.definitions), ["Part", "Thing"]);
         assert_eq!(part.definitions[0].1, br#"{"type":"string"}"#);

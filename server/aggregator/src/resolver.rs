@@ -86,8 +86,11 @@ impl Resolver<'_> {
     ) -> Option<(String, u16)> {
         let (mut preferred, mut others) = (Vec::new(), Vec::new());
         self.each_slice(namespace, service, |slice| {
-            let Some(port) = port_named(slice, port_name).and_then(|port| u16::try_from(port).ok()) else { return };
-            let found = if slice.str_at(&["addressType"]) == Some(family) { &mut preferred } else { &mut others };
+            let Some(port) = port_named(slice, port_name).and_then(|port| u16::try_from(port).ok()) else {
+                return;
+            };
+            let found =
+                if slice.str_at(&["addressType"]) == Some(family) { &mut preferred } else { &mut others };
             for endpoint in items(slice, &["endpoints"]).iter().filter(|endpoint| is_ready(endpoint)) {
                 let address = items(endpoint, &["addresses"]).first().and_then(Value::as_str);
                 found.extend(address.map(|address| (address.to_owned(), port)));
@@ -124,7 +127,10 @@ impl Resolver<'_> {
 /// The number of a slice's port.
 pub(crate) fn port_named(slice: &Value<'_>, name: &str) -> Option<i64> {
     let named = |port: &&Value<'_>| port.path(&["name"]).and_then(Value::as_str) == Some(name);
-    items(slice, &["ports"]).iter().filter(named).find_map(|port| port.path(&["port"]).and_then(Value::as_i64))
+    items(slice, &["ports"])
+        .iter()
+        .filter(named)
+        .find_map(|port| port.path(&["port"]).and_then(Value::as_i64))
 }
 
 /// Whether an endpoint takes requests: one that says nothing does.

@@ -52,7 +52,8 @@ const POLL: Duration = Duration::from_millis(1);
 /// # Errors
 /// A hook has a name that another one has.
 pub fn install(server: &mut GenericApiServer, config: Config) -> Result<(), DuplicateHook> {
-    let Config { resources, built_in, routing, rejects_redirects, reloads_identity, identity, outgoing } = config;
+    let Config { resources, built_in, routing, rejects_redirects, reloads_identity, identity, outgoing } =
+        config;
     let inbox: Arc<Inbox> = Arc::default();
     let progress = Progress::default();
     server.follow(Box::new(Notes { inbox: inbox.clone(), resources, noted: false }));

@@ -58,7 +58,9 @@ impl Body for Upload {
     ) -> Poll<Option<Result<Frame<Bytes>, CallError>>> {
         match &mut *self {
             Upload::Whole(whole) => Poll::Ready(whole.take().map(|whole| Ok(Frame::data(whole)))),
-            Upload::Piped(pipe) => pipe.poll_take(context.waker()).map(|part| part.map(|part| part.map(Frame::data))),
+            Upload::Piped(pipe) => {
+                pipe.poll_take(context.waker()).map(|part| part.map(|part| part.map(Frame::data)))
+            }
         }
     }
 
@@ -149,8 +151,7 @@ impl Client {
         patience: Option<Duration>,
     ) -> Call {
         let up = Arc::new(Pipe::default());
-        let exchange =
-            Arc::new(Exchange { head: Mutex::default(), up: up.clone(), down: Pipe::default() });
+        let exchange = Arc::new(Exchange { head: Mutex::default(), up: up.clone(), down: Pipe::default() });
         let mut call = Call { exchange: exchange.clone(), task: None };
         let permit = match self.0.outgoing.permit() {
             Ok(permit) => permit,
@@ -161,8 +162,13 @@ impl Client {
         };
         let body = if has_body && !upgrade { Upload::Piped(up) } else { Upload::none() };
         let request = request.map(|()| body);
-        let running =
-            Running { client: self.0.clone(), destination, exchange: exchange.clone(), patience, _permit: permit };
+        let running = Running {
+            client: self.0.clone(),
+            destination,
+            exchange: exchange.clone(),
+            patience,
+            _permit: permit,
+        };
         let spawned = self.0.outgoing.spawn(async move {
             let told = running.exchange.clone();
             let ran = if upgrade { running.upgrade(request).await } else { running.run(request).await };
@@ -232,7 +238,11 @@ impl Running {
                 .map_err(|_| CallError::new(Failure::Timeout, "context deadline exceeded"))??,
         };
         let (parts, body) = response.into_parts();
-        self.exchange.answer(Ok(Head { status: parts.status.as_u16(), headers: parts.headers, upgraded: false }));
+        self.exchange.answer(Ok(Head {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            upgraded: false,
+        }));
         self.read(body, Some(lease)).await;
         Ok(())
     }
@@ -264,7 +274,8 @@ impl Running {
 
     /// Waits until the client has taken enough of what is there.
     async fn has_room(&self) -> bool {
-        std::future::poll_fn(|context| self.exchange.down.poll_room(context.waker(), limits::DOWN_BYTES)).await
+        std::future::poll_fn(|context| self.exchange.down.poll_room(context.waker(), limits::DOWN_BYTES))
+            .await
     }
 
     async fn upgrade(self, request: Request<Upload>) -> Result<(), CallError> {

@@ -56,7 +56,9 @@ pub(crate) struct Shared {
 pub(crate) enum Lease {
     /// Goes back into the pool when the answer is at its end.
     Http1(http1::SendRequest<Upload>),
-    Http2 { _place: Place },
+    Http2 {
+        _place: Place,
+    },
 }
 
 impl Client {
@@ -126,7 +128,9 @@ impl Shared {
                 let response = sender.send_request(for_http1(request)).await;
                 response.map(|response| (response, sender)).map_err(|e| CallError::exchange(&e))
             }
-            Sender::Http2(_) => Err(CallError::new(Failure::Protocol, "HTTP/2 was agreed on and not asked for")),
+            Sender::Http2(_) => {
+                Err(CallError::new(Failure::Protocol, "HTTP/2 was agreed on and not asked for"))
+            }
         }
     }
 

@@ -44,23 +44,22 @@ async fn dial(destination: &Destination) -> Result<TcpStream, CallError> {
 }
 
 /// Opens a connection to a destination.
-pub(crate) async fn connect(
-    destination: &Destination,
-    tls: &Arc<ClientConfig>,
-) -> Result<Sender, CallError> {
+pub(crate) async fn connect(destination: &Destination, tls: &Arc<ClientConfig>) -> Result<Sender, CallError> {
     let socket = match timeout(limits::DIAL_TIMEOUT, dial(destination)).await {
         Ok(dialed) => dialed?,
         Err(_) => return Err(CallError::dial(&destination.address(), &io::ErrorKind::TimedOut.into())),
     };
     // Small writes are requests that somebody waits for.
     let _ = socket.set_nodelay(true);
-    let name = ServerName::try_from(destination.server_name.clone())
-        .map_err(|_| CallError::new(Failure::Tls, format!("tls: {:?} is no name", destination.server_name)))?;
-    let stream = match timeout(limits::TLS_TIMEOUT, TlsConnector::from(tls.clone()).connect(name, socket)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Err(CallError::tls(&error)),
-        Err(_) => return Err(CallError::new(Failure::Timeout, "net/http: TLS handshake timeout")),
-    };
+    let name = ServerName::try_from(destination.server_name.clone()).map_err(|_| {
+        CallError::new(Failure::Tls, format!("tls: {:?} is no name", destination.server_name))
+    })?;
+    let stream =
+        match timeout(limits::TLS_TIMEOUT, TlsConnector::from(tls.clone()).connect(name, socket)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err(CallError::tls(&error)),
+            Err(_) => return Err(CallError::new(Failure::Timeout, "net/http: TLS handshake timeout")),
+        };
     let speaks_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let stream = TokioIo::new(stream);
     if speaks_http2 {

@@ -157,9 +157,9 @@ pub(crate) fn tls_text(error: &rustls::Error) -> String {
                 other => return format!("remote error: tls: {other:?}"),
             }
         ),
-        Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
-            "http: server gave HTTP response to HTTPS client".to_owned()
-        }
+        Error::InvalidMessage(
+            InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+        ) => "http: server gave HTTP response to HTTPS client".to_owned(),
         other => format!("tls: {other}"),
     }
 }
@@ -197,7 +197,10 @@ mod tests {
             Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType),
             "http: server gave HTTP response to HTTPS client",
         );
-        check(Error::AlertReceived(rustls::AlertDescription::UnknownCA), "remote error: tls: unknown certificate authority");
+        check(
+            Error::AlertReceived(rustls::AlertDescription::UnknownCA),
+            "remote error: tls: unknown certificate authority",
+        );
     }
 
     #[test]

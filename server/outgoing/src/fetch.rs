@@ -92,7 +92,8 @@ impl Client {
         let (response, lease) = self.0.exchange(&destination, request).await?;
         let (parts, mut body) = response.into_parts();
         let mut whole = BytesMut::new();
-        while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+        {
             let frame = frame.map_err(|e| CallError::exchange(&e))?;
             let Ok(part) = frame.into_data() else { continue };
             if whole.len() + part.len() > body_max {

@@ -81,7 +81,8 @@ impl TlsSettings {
                 let key = provider.key_provider.load_private_key(key).map_err(|e| format!("tls: {e}"))?;
                 let certified = CertifiedKey::new(chain, key);
                 // Certificates of an old form, whose key cannot be read here, are for the other end to judge.
-                if let Err(error @ rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) = certified.keys_match()
+                if let Err(error @ rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) =
+                    certified.keys_match()
                 {
                     return Err(format!("tls: private key does not match public key: {error}"));
                 }
@@ -100,7 +101,8 @@ impl TlsSettings {
         let mut roots = RootCertStore::empty();
         let given = match &self.authorities[..] {
             [] => system_authorities(),
-            pem => certificates(pem).map_err(|_| "unable to load root certificates: unable to parse bytes as PEM block")?,
+            pem => certificates(pem)
+                .map_err(|_| "unable to load root certificates: unable to parse bytes as PEM block")?,
         };
         // One that cannot be an authority takes nothing away from the others.
         roots.add_parsable_certificates(given.iter().cloned());

@@ -16,9 +16,9 @@ use ringbolt_controlplane::{
 use ringbolt_engine::TlsVersion;
 
 use crate::{
-    aggregation::AggregationSettings,
-    admission_plugins, authentication::AuthenticationSettings, authorization_config, flags::Flags, front,
-    pki::Names, service_account::ServiceAccountSettings, serving::SniFiles,
+    admission_plugins, aggregation::AggregationSettings, authentication::AuthenticationSettings,
+    authorization_config, flags::Flags, front, pki::Names, service_account::ServiceAccountSettings,
+    serving::SniFiles,
 };
 
 /// Where the serving certificate comes from.

@@ -3,7 +3,11 @@
 
 mod extension_server;
 
-use std::{fs, io::{Read as _, Write as _}, time::Duration};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    time::Duration,
+};
 
 use ringbolt_tests::{
     http1::{Connection, Response},
@@ -124,7 +128,7 @@ fn requests_go_there_with_who_asks() {
     let all = |name: &str| answer.headers.iter().filter(|(known, _)| known == name).count();
     assert_eq!((all("x-own"), all("audit-id"), all("date")), (2, 1, 1));
     let asked = site.asked("/flunders/x");
-    assert_eq!(asked.all("x-remote-user"), ["admin"]);
+    assert_eq!(asked.all("x-remote-user"), ["kubernetes-admin"]);
     assert_eq!(asked.all("x-remote-group"), ["system:masters", "system:authenticated"]);
     assert_eq!(asked.all("x-forwarded-for"), ["127.0.0.1"]);
     assert_eq!(asked.all("authorization"), [""; 0]);
@@ -205,7 +209,7 @@ fn connections_are_upgraded() {
         connection.wire().read_exact(&mut back).unwrap();
         assert_eq!(back, text.to_ascii_uppercase().as_bytes());
     }
-    assert_eq!(site.asked("/exec").all("x-remote-user"), ["admin"]);
+    assert_eq!(site.asked("/exec").all("x-remote-user"), ["kubernetes-admin"]);
 
     // What is no other protocol goes to the client if it is an error, and is one if it is not.
     let asks = |path: &str| {
@@ -254,7 +258,9 @@ fn availability_says_what_is_missing() {
     assert!(message.ends_with("x509: certificate signed by unknown authority"), "{message}");
     site.patch(&json!({"spec": {"insecureSkipTLSVerify": true}}));
     site.awaits("True", "Passed");
-    site.patch(&json!({"spec": {"insecureSkipTLSVerify": null, "caBundle": Authority::new("other").bundle()}}));
+    site.patch(
+        &json!({"spec": {"insecureSkipTLSVerify": null, "caBundle": Authority::new("other").bundle()}}),
+    );
     site.awaits("False", "FailedDiscoveryCheck");
     site.patch(&json!({"spec": {"caBundle": site.authority.bundle()}}));
     site.awaits("True", "Passed");

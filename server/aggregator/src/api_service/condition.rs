@@ -93,11 +93,15 @@ mod tests {
         let is = r#""reason":"Local","message":"Local APIServices are always available""#;
         let new = format!(r#"[{{"type":"Available","status":"True","lastTransitionTime":"NOW",{is}}}]"#);
         check("{}", Some(&new));
-        let same = format!(r#"{{"conditions":[{{"type":"Available","status":"True","lastTransitionTime":"2001-01-01T00:00:00Z",{is}}}]}}"#);
+        let same = format!(
+            r#"{{"conditions":[{{"type":"Available","status":"True","lastTransitionTime":"2001-01-01T00:00:00Z",{is}}}]}}"#
+        );
         check(&same, None);
         check(
             r#"{"conditions":[{"type":"X"},{"type":"Available","status":"True","lastTransitionTime":"2001-01-01T00:00:00Z"}]}"#,
-            Some(&format!(r#"[{{"type":"X"}},{{"type":"Available","status":"True","lastTransitionTime":"2001-01-01T00:00:00Z",{is}}}]"#)),
+            Some(&format!(
+                r#"[{{"type":"X"}},{{"type":"Available","status":"True","lastTransitionTime":"2001-01-01T00:00:00Z",{is}}}]"#
+            )),
         );
         check(
             r#"{"conditions":[{"type":"Available","status":"False","lastTransitionTime":"2001-01-01T00:00:00Z","reason":"R","message":"m"}]}"#,

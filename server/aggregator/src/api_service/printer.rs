@@ -27,8 +27,7 @@ fn service(object: &Value<'_>) -> String {
 
 fn available(object: &Value<'_>) -> String {
     let conditions = object.path(&["status", "conditions"]).and_then(Value::as_list);
-    let Some(condition) =
-        conditions.into_iter().flatten().find(|c| c.str_at(&["type"]) == Some("Available"))
+    let Some(condition) = conditions.into_iter().flatten().find(|c| c.str_at(&["type"]) == Some("Available"))
     else {
         return "Unknown".to_owned();
     };

@@ -70,7 +70,11 @@ impl Strategy for ApiServiceStrategy {
     }
 
     fn validate_update(&self, part: Part, object: &Value<'_>, _: &Value<'_>) -> Vec<FieldError> {
-        if part == Part::Main { validation::validate_update(object) } else { validation::validate_status(object) }
+        if part == Part::Main {
+            validation::validate_update(object)
+        } else {
+            validation::validate_status(object)
+        }
     }
 
     fn warnings(&self, _: Part, _: &Value<'_>, _: Option<&Value<'_>>) -> Vec<String> {

@@ -73,7 +73,11 @@ pub(super) fn validate(object: &Value<'_>) -> Vec<FieldError> {
     if spec.get(&["service"]).is_none() {
         if !authority.is_empty() {
             let bytes = format!("{} bytes", decoded_len(authority));
-            errors.push(FieldError::invalid("spec.caBundle", bytes, "local APIServices may not have a caBundle"));
+            errors.push(FieldError::invalid(
+                "spec.caBundle",
+                bytes,
+                "local APIServices may not have a caBundle",
+            ));
         }
         if insecure {
             errors.push(insecure_error("local APIServices may not have insecureSkipTLSVerify"));
@@ -152,11 +156,17 @@ mod tests {
     #[test]
     fn specs() {
         let spec = |rest: &str| {
-            format!(r#"{{"spec":{{"group":"a.b","version":"v1","groupPriorityMinimum":1,"versionPriority":1{rest}}}}}"#)
+            format!(
+                r#"{{"spec":{{"group":"a.b","version":"v1","groupPriorityMinimum":1,"versionPriority":1{rest}}}}}"#
+            )
         };
         check(&spec(""), validate, &[]);
         check(&spec(r#","service":{"namespace":"n","name":"s","port":443}"#), validate, &[]);
-        check(r#"{"spec":{"version":"v1","groupPriorityMinimum":20000,"versionPriority":1000}}"#, validate, &[]);
+        check(
+            r#"{"spec":{"version":"v1","groupPriorityMinimum":20000,"versionPriority":1000}}"#,
+            validate,
+            &[],
+        );
         check(
             r#"{"spec":{"version":"v2","groupPriorityMinimum":20001,"versionPriority":0}}"#,
             validate,
@@ -200,7 +210,11 @@ mod tests {
             validate_update,
             &[r#"metadata.name: Invalid value: "v1.b": must be `spec.version+"."+spec.group`: "v1.a.b""#],
         );
-        check(&named("a/b"), validate_update, &[r#"metadata.name: Invalid value: "a/b": may not contain '/'"#]);
+        check(
+            &named("a/b"),
+            validate_update,
+            &[r#"metadata.name: Invalid value: "a/b": may not contain '/'"#],
+        );
     }
 
     #[test]
@@ -209,7 +223,9 @@ mod tests {
         check(
             r#"{"status":{"conditions":[{"status":"False"},{"status":"no"}]}}"#,
             validate_status,
-            &[r#"status.conditions[1].status: Unsupported value: "no": supported values: "True", "False", "Unknown""#],
+            &[
+                r#"status.conditions[1].status: Unsupported value: "no": supported values: "True", "False", "Unknown""#,
+            ],
         );
     }
 }

@@ -90,7 +90,11 @@ impl ApiService {
 
     /// Where what it stands for begins: `/api`, or `/apis/GROUP/VERSION`.
     pub fn path(&self) -> String {
-        if self.name == super::LEGACY { "/api".to_owned() } else { format!("/apis/{}/{}", self.group, self.version) }
+        if self.name == super::LEGACY {
+            "/api".to_owned()
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        }
     }
 }
 

@@ -203,7 +203,9 @@ impl Flags {
     pub fn shown(&self) -> Vec<(String, String)> {
         let mut all: Vec<_> = FLAGS
             .iter()
-            .map(|flag| (flag.name.to_owned(), value::shown(flag, self.text(flag.name), &self.shown_list(flag))))
+            .map(|flag| {
+                (flag.name.to_owned(), value::shown(flag, self.text(flag.name), &self.shown_list(flag)))
+            })
             .collect();
         all.sort();
         all

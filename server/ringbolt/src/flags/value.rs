@@ -50,8 +50,10 @@ pub(super) fn shown(flag: &Flag, text: &str, list: &[String]) -> String {
         // `string=string` has brackets, `string=bool` and its like have none.
         Kind::Map if flag.name == "allow-metric-labels" => brackets(list),
         Kind::Map => {
-            let mut pairs: Vec<String> =
-                list.iter().map(|pair| if pair.contains('=') { pair.clone() } else { format!("{pair}=true") }).collect();
+            let mut pairs: Vec<String> = list
+                .iter()
+                .map(|pair| if pair.contains('=') { pair.clone() } else { format!("{pair}=true") })
+                .collect();
             pairs.sort();
             pairs.join(",")
         }
@@ -59,7 +61,9 @@ pub(super) fn shown(flag: &Flag, text: &str, list: &[String]) -> String {
         Kind::Int => int(text).unwrap_or_default().to_string(),
         Kind::Duration => match ringbolt_apiserver::duration::parse(text) {
             Ok(nanoseconds) => {
-                let duration = std::time::Duration::from_nanos(nanoseconds.unsigned_abs().try_into().unwrap_or(u64::MAX));
+                let duration = std::time::Duration::from_nanos(
+                    nanoseconds.unsigned_abs().try_into().unwrap_or(u64::MAX),
+                );
                 let sign = if nanoseconds < 0 { "-" } else { "" };
                 format!("{sign}{}", ringbolt_apiserver::duration::format(duration))
             }

@@ -22,25 +22,25 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use serde_json::json;
 
 /// The group that it serves.
-pub const GROUP: &str = "wardle.example.com";
+pub(super) const GROUP: &str = "wardle.example.com";
 /// The service that it stands behind.
-pub const SERVICE: &str = "wardle";
+pub(super) const SERVICE: &str = "wardle";
 
 /// An authority, and what it signs.
-pub struct Authority {
+pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// Its certificate.
-    pub pem: String,
+    pub(super) pem: String,
 }
 
 /// A certificate and its key.
-pub struct Pair {
-    pub certificate: String,
-    pub key: String,
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: String,
 }
 
 impl Authority {
-    pub fn new(name: &str) -> Authority {
+    pub(super) fn new(name: &str) -> Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -50,7 +50,7 @@ impl Authority {
         Authority { issuer: Issuer::new(params, key), pem }
     }
 
-    pub fn sign(&self, name: &str, hosts: &[&str]) -> Pair {
+    pub(super) fn sign(&self, name: &str, hosts: &[&str]) -> Pair {
         let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
         let mut params = CertificateParams::new(hosts).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -60,23 +60,23 @@ impl Authority {
     }
 
     /// As `caBundle` has it.
-    pub fn bundle(&self) -> String {
+    pub(super) fn bundle(&self) -> String {
         STANDARD.encode(&self.pem)
     }
 }
 
 /// What the server was asked, as far as tests look.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    pub method: String,
-    pub target: String,
-    pub headers: Vec<(String, String)>,
+pub(super) struct Asked {
+    pub(super) method: String,
+    pub(super) target: String,
+    pub(super) headers: Vec<(String, String)>,
     /// Whether the client showed a certificate, and which.
-    pub certificate: Option<Vec<u8>>,
+    pub(super) certificate: Option<Vec<u8>>,
 }
 
 impl Asked {
-    pub fn all(&self, name: &str) -> Vec<&str> {
+    pub(super) fn all(&self, name: &str) -> Vec<&str> {
         self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
     }
 }
@@ -94,8 +94,8 @@ struct Shared {
 
 /// It, running until the process ends.
 #[derive(Clone)]
-pub struct ExtensionServer {
-    pub port: u16,
+pub(super) struct ExtensionServer {
+    pub(super) port: u16,
     shared: Arc<Shared>,
 }
 
@@ -103,7 +103,7 @@ type Stream = BufReader<StreamOwned<ServerConnection, TcpStream>>;
 
 impl ExtensionServer {
     /// Serves with a certificate, and asks for those of clients that `front` has signed.
-    pub fn start(pair: &Pair, front: Option<&Authority>) -> ExtensionServer {
+    pub(super) fn start(pair: &Pair, front: Option<&Authority>) -> ExtensionServer {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = match front {
             None => Arc::new(NoClientAuth),
@@ -143,23 +143,23 @@ impl ExtensionServer {
     }
 
     /// Everything it was asked for a path.
-    pub fn asked(&self, part: &str) -> Vec<Asked> {
+    pub(super) fn asked(&self, part: &str) -> Vec<Asked> {
         let asked = self.shared.asked.lock().unwrap();
         asked.iter().filter(|asked| asked.target.contains(part)).cloned().collect()
     }
 
     /// Connections so far.
-    pub fn connections(&self) -> usize {
+    pub(super) fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
     /// Answers 500 to discovery from now on, or no longer.
-    pub fn set_ill(&self, ill: bool) {
+    pub(super) fn set_ill(&self, ill: bool) {
         self.shared.ill.store(ill, Ordering::Relaxed);
     }
 
     /// Lets watches send one event more.
-    pub fn send_event(&self) {
+    pub(super) fn send_event(&self) {
         *self.shared.events.lock().unwrap() += 1;
         self.shared.more.notify_all();
     }
@@ -237,7 +237,9 @@ fn write(stream: &mut Stream, text: &[u8]) -> io::Result<()> {
 
 fn respond(stream: &mut Stream, status: &str, kind: &str, text: &str) -> io::Result<()> {
     let length = text.len();
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nX-Own: a\r\nX-Own: b\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nX-Own: a\r\nX-Own: b\r\n\r\n"
+    );
     write(stream, [head.as_bytes(), text.as_bytes()].concat().as_slice())
 }
 
@@ -299,7 +301,10 @@ fn long(stream: &mut Stream) -> io::Result<()> {
 
 /// Three events, each when a test says so.
 fn watch(shared: &Shared, stream: &mut Stream) -> io::Result<()> {
-    write(stream, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+    write(
+        stream,
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+    )?;
     for number in 0..3 {
         let events = shared.events.lock().unwrap();
         let wait = shared.more.wait_timeout_while(events, Duration::from_secs(20), |sent| *sent <= number);
@@ -313,7 +318,11 @@ fn watch(shared: &Shared, stream: &mut Stream) -> io::Result<()> {
 /// Another protocol: what comes goes back in capitals.
 fn upgrade(stream: &mut Stream, asked: &Asked) -> io::Result<()> {
     let protocol = asked.all("upgrade").join(",");
-    write(stream, format!("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\r\n").as_bytes())?;
+    write(
+        stream,
+        format!("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\r\n")
+            .as_bytes(),
+    )?;
     let mut buffer = [0; 4096];
     loop {
         let read = stream.read(&mut buffer)?;
