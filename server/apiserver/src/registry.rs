@@ -98,6 +98,17 @@ pub trait Strategy: Send + Sync {
     fn prepare_for_update<'a>(&self, arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>);
     /// What is wrong with a change, metadata left aside.
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError>;
+    /// The same, where what is wrong may be no more than worth a warning since it was so before: those go to `warnings`.
+    fn validate_update_leniently(
+        &self,
+        part: Part,
+        object: &Value<'_>,
+        old: &Value<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
+        let _ = warnings;
+        self.validate_update(part, object, old)
+    }
     /// Warnings for the writer, in order.
     fn warnings(&self, part: Part, object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String>;
     /// Warnings of a new object as it came: of what [`Strategy::prepare_for_create`] makes good. They come first.

@@ -54,7 +54,7 @@ impl Answer {
         let query = request.head.query();
         let agent = request.head.header("user-agent").unwrap_or_default();
         let endpoint = match not_stored::has_tables(store) {
-            _ if store.is_custom() => Endpoint::CustomResource,
+            _ if store.is_below_custom => Endpoint::CustomResource,
             true => Endpoint::Resource { collection },
             false => Endpoint::ResourceWithoutTables,
         };
@@ -76,14 +76,19 @@ impl Answer {
                 unconvertible = Some(Arc::new(table::mismatch(store, "PartialObjectMetadata", true)));
                 Form::Object
             }
+            Some(_) if store.is_custom() => {
+                unconvertible = Some(Arc::new(Status::unknown_error("content is not a list")));
+                Form::Object
+            }
             Some(_) => {
                 unconvertible = Some(Arc::new(table::mismatch(store, "PartialObjectMetadataList", false)));
                 Form::Object
             }
         };
         let errors = match media.convert {
-            None => media,
-            Some(_) => media_type::error_media_type(accept, query, agent),
+            // Errors may be protobuf where custom objects may not.
+            None if !store.is_below_custom => media,
+            _ => media_type::error_media_type(accept, query, agent),
         };
         let gzip = gzip::is_accepted(request);
         Ok(Answer { core: request.core.clone(), media, errors, form, unconvertible, gzip })

@@ -203,16 +203,23 @@ impl Target<'_> {
         found: Option<StrictError>,
     ) -> Result<(TypeMeta, Decoded<'a>), Status> {
         let meta = json::interpret(json).map_err(|e| self.unrecognized(&e.to_string(), original))?;
-        if meta.kind.is_empty() {
-            let why = missing_kind(&String::from_utf8_lossy(original));
-            return Err(self.unrecognized(&why, original));
-        }
+        let meta = self.defaulted(meta);
         let refused = |why: &str| self.cannot_handle(&meta, why);
         let decoded = json::decode_untyped_strict(arena, json, mode).map_err(|e| refused(&e.to_string()))?;
+        // It must say what it is, in so many letters.
+        let said = |name: &str| decoded.value.str_at(&[name]).unwrap_or("").to_owned();
+        let (kind, api_version) = (said("kind"), said("apiVersion"));
+        if kind.is_empty() {
+            let why = missing_kind(&String::from_utf8_lossy(original));
+            return Err(match mode {
+                Mode::Strict => self.unrecognized(&why, original),
+                Mode::Lenient => refused(&why),
+            });
+        }
         let taken = store.take_in(arena, decoded.value, mode).map_err(|why| refused(&why))?;
         let strict_errors =
             found.into_iter().chain(decoded.strict_errors).chain(taken.strict_errors).collect();
-        Ok((meta, Decoded { value: taken.value, strict_errors }))
+        Ok((TypeMeta { kind, api_version }, Decoded { value: taken.value, strict_errors }))
     }
 
     /// Whether an object says the version of its URL.

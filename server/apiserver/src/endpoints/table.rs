@@ -187,6 +187,7 @@ pub(crate) fn mismatch(store: &ResourceStore, asked: &str, is_list: bool) -> Sta
         return Status::failure(406, ringbolt_machinery::status::Reason::NotAcceptable, message);
     }
     let package = match store.group() {
+        _ if store.is_below_custom => store.version(),
         "" | "events.k8s.io" => "core",
         "internal.apiserver.k8s.io" => "apiserverinternal",
         group => group.split('.').next().unwrap_or(group),

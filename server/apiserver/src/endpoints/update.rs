@@ -338,11 +338,14 @@ impl<C: Change> Update<C> {
             return Err(status);
         }
         let namespaced = store.served.facts.namespaced;
+        let tolerated = RefCell::default();
         let errors = field::found(|| {
             let mut errors = validation::validate_object_meta_update(&object, &old, namespaced, "metadata");
-            errors.extend(strategy.validate_update(self.part, &object, &old));
+            let tolerated = &mut *tolerated.borrow_mut();
+            errors.extend(strategy.validate_update_leniently(self.part, &object, &old, tolerated));
             errors
         });
+        warnings.append(&mut tolerated.into_inner());
         if !errors.is_empty() {
             return Err(invalid(&errors));
         }

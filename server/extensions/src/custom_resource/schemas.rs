@@ -19,7 +19,7 @@ pub(super) struct VersionSchema {
     /// `GROUP/VERSION`.
     pub(super) api_version: String,
     pub(super) structural: Structural,
-    /// Rules in the language of expressions, where it has any.
+    /// The rules in it.
     pub(super) rules: Option<RuleSet>,
     /// The schema as it was written, in one order: versions with the same text show the same.
     text: Vec<u8>,

@@ -9,7 +9,7 @@ use ringbolt_apiserver::{
 };
 use ringbolt_machinery::{
     apply::equal_values,
-    field::{ErrorKind, FieldError},
+    field::{ErrorKind, FieldError, Verbatim},
     json::quote::go_quote,
     structural::Scale,
     validation::names::{name_is_dns_subdomain, qualified_name_errors},
@@ -62,7 +62,7 @@ impl Strategy for CustomStrategy {
         errors.extend(self.scale.iter().flat_map(|scale| scale.validate_status(object)));
         errors.extend(structural.validate_embedded(object));
         errors.extend(structural.validate_list_types(object));
-        self.apply_rules(object, None, &mut errors);
+        self.apply_rules(object, None, &mut errors, &mut Vec::new());
         errors
     }
 
@@ -93,6 +93,16 @@ impl Strategy for CustomStrategy {
     }
 
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
+        self.validate_update_leniently(part, object, old, &mut Vec::new())
+    }
+
+    fn validate_update_leniently(
+        &self,
+        part: Part,
+        object: &Value<'_>,
+        old: &Value<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
         let structural = &self.schema.structural;
         let scale = self.scale.iter();
         let mut errors = match part {
@@ -111,7 +121,7 @@ impl Strategy for CustomStrategy {
         if structural.validate_list_types(old).is_empty() {
             errors.extend(structural.validate_list_types(object));
         }
-        self.apply_rules(object, Some(old), &mut errors);
+        self.apply_rules(object, Some(old), &mut errors, warnings);
         errors
     }
 
@@ -174,27 +184,31 @@ impl Strategy for CustomStrategy {
 }
 
 impl CustomStrategy {
-    /// Adds what the rules of the schema find, unless what is wrong already would mislead them.
-    fn apply_rules(&self, object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Vec<FieldError>) {
+    /// Runs the rules of the schema, unless what was found wrong says that they might see what they do not expect.
+    fn apply_rules(
+        &self,
+        object: &Value<'_>,
+        old: Option<&Value<'_>>,
+        errors: &mut Vec<FieldError>,
+        warnings: &mut Vec<String>,
+    ) {
         let Some(rules) = &self.schema.rules else { return };
-        let misleads = |error: &FieldError| {
-            matches!(
-                error.kind,
-                ErrorKind::NotSupported
-                    | ErrorKind::Required
-                    | ErrorKind::TooLong
-                    | ErrorKind::TooMany
-                    | ErrorKind::TypeInvalid
-            )
+        let blocks = |error: &FieldError| {
+            use ErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+            matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
         };
-        if errors.iter().any(misleads) {
-            let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-            errors.push(FieldError::invalid("<nil>", &Value::Null, why));
-        } else {
-            errors.extend(rules.validate(object, old).errors);
+        if errors.iter().any(blocks) {
+            errors.push(FieldError::invalid("<nil>", Verbatim("null"), UNCHECKED));
+            return;
         }
+        let found = rules.validate(object, old);
+        errors.extend(found.errors);
+        warnings.extend(found.warnings);
     }
 }
+
+const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the \
+                         existing errors to complete validation";
 
 fn put<'a>(map: &mut Map<'a>, name: &'static str, value: Option<Value<'a>>) {
     match value {
