@@ -108,7 +108,7 @@ impl Schema {
             Type::Number => Kind::Number,
             Type::Integer => Kind::Integer,
             Type::Boolean => Kind::Boolean,
-            Type::Any | Type::Null => Kind::Any,
+            Type::Any | Type::Null | Type::Unknown => Kind::Any,
         });
         schema.nullable = node.nullable();
         schema.int_or_string = node.is_int_or_string();

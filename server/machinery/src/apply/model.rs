@@ -78,7 +78,7 @@ impl<'s> View<'s> {
                 let is_text = matches!(format, "" | "byte");
                 Shape::Scalar(if is_text { Scalar::String } else { Scalar::Untyped })
             }
-            Type::Any | Type::Null => {
+            Type::Any | Type::Null | Type::Unknown => {
                 let is_plain = node.property_count() == 0
                     && !self.has_metadata
                     && !node.has_additional_properties()

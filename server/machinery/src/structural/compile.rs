@@ -132,8 +132,7 @@ impl Compiler {
         properties.sort_unstable_by_key(|(name, ..)| *name);
         let rest = self.rest(props)?;
         let data = NodeData {
-            // New schemas have no other types; what an old one says of them cannot be told from saying nothing.
-            ty: Type::of(props.text("type")).unwrap_or(Type::Any),
+            ty: Type::of(props.text("type")),
             flags,
             list_type: match props.text("x-kubernetes-list-type") {
                 "set" => Some(ListType::Set),
@@ -184,7 +183,9 @@ impl Compiler {
             one_of: self.nodes(props, "oneOf")?,
             not: props.schema("not").map(|not| self.node(not)).transpose()?,
         };
+        let ty = props.text("type");
         Ok(Rest {
+            type_name: if Type::of(ty) == Type::Unknown { self.text(ty) } else { Text::default() },
             default: props.get("default").filter(|value| !value.is_null()).map(Json::of),
             list_map_keys: self.texts(props.strings("x-kubernetes-list-map-keys")),
             rules: props.list("x-kubernetes-validations").map_or_else(Box::default, |rules| {

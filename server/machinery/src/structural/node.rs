@@ -43,13 +43,15 @@ pub enum Type {
     Boolean,
     /// `null`, which no new schema may have.
     Null,
+    /// Another, which no new schema may have.
+    Unknown,
 }
 
 impl Type {
-    /// The name; empty for [`Type::Any`].
+    /// The name; empty for [`Type::Any`] and [`Type::Unknown`].
     pub fn name(self) -> &'static str {
         match self {
-            Type::Any => "",
+            Type::Any | Type::Unknown => "",
             Type::Object => "object",
             Type::Array => "array",
             Type::String => "string",
@@ -60,8 +62,8 @@ impl Type {
         }
     }
 
-    pub(super) fn of(name: &str) -> Option<Type> {
-        Some(match name {
+    pub(super) fn of(name: &str) -> Type {
+        match name {
             "" => Type::Any,
             "object" => Type::Object,
             "array" => Type::Array,
@@ -70,8 +72,8 @@ impl Type {
             "number" => Type::Number,
             "boolean" => Type::Boolean,
             "null" => Type::Null,
-            _ => return None,
-        })
+            _ => Type::Unknown,
+        }
     }
 }
 
@@ -137,6 +139,8 @@ pub(super) struct NodeData {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Rest {
     pub(super) default: Option<Json>,
+    /// The name of a type that is unknown.
+    pub(super) type_name: Text,
     pub(super) list_map_keys: Box<[Text]>,
     pub(super) rules: Box<[Rule]>,
     pub(super) validation: ValidationData,
@@ -211,6 +215,13 @@ impl<'s> Node<'s> {
     /// `type`
     pub fn ty(&self) -> Type {
         self.data.ty
+    }
+    /// The name of `type`, also of one that is unknown.
+    pub fn type_name(&self) -> &'s str {
+        match (self.data.ty, self.data.rest.as_deref()) {
+            (Type::Unknown, Some(rest)) => self.of.text(rest.type_name),
+            (ty, _) => ty.name(),
+        }
     }
     fn flag(&self, flag: u8) -> bool {
         self.data.flags & flag != 0

@@ -1,6 +1,7 @@
 //! Compiling, pruning, defaults and metadata.
 
 mod cases;
+mod picked;
 
 use bumpalo::Bump;
 

@@ -98,8 +98,11 @@ impl Types {
         self.0.contains(&ty)
     }
 
-    fn names(self) -> String {
-        self.0.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(",")
+    fn names(self, node: Node<'_>) -> String {
+        match self.0 {
+            [Type::Unknown] => node.type_name().to_owned(),
+            types => types.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(","),
+        }
     }
 }
 
@@ -116,6 +119,7 @@ fn types(node: Node<'_>, of: Use) -> Types {
         Type::Number => &[Type::Number],
         Type::Boolean => &[Type::Boolean],
         Type::Null => &[Type::Null],
+        Type::Unknown => &[Type::Unknown],
     })
 }
 
@@ -156,14 +160,14 @@ impl Validator {
             if types.0.is_empty() || types.has(Type::Null) || node.nullable() {
                 outcome.matches += 1;
             } else {
-                outcome.fail(faults, Fault::wrong_type(place, &types.names(), "null"));
+                outcome.fail(faults, Fault::wrong_type(place, &types.names(node), "null"));
             }
             outcome.merge(enumeration(node, value, place, faults));
             return outcome;
         }
         let format = self.format(node, types);
         if !types.0.is_empty() || !format.is_empty() {
-            match type_fault(types, format, value, place) {
+            match type_fault(node, types, format, value, place) {
                 Some(fault) => outcome.fail(faults, fault),
                 None => outcome.matches += 1,
             }
@@ -435,7 +439,13 @@ fn is_json_integer(f: f64) -> bool {
     f == rounded || rounded != 0.0 && (f - rounded).abs() < 1e-9 * rounded.abs()
 }
 
-fn type_fault(types: Types, format: &str, value: &Value<'_>, place: &Place<'_>) -> Option<Fault> {
+fn type_fault(
+    node: Node<'_>,
+    types: Types,
+    format: &str,
+    value: &Value<'_>,
+    place: &Place<'_>,
+) -> Option<Fault> {
     let (ty, own_format) = match value {
         Value::Bool(_) => (Type::Boolean, ""),
         Value::String(_) => (Type::String, ""),
@@ -454,7 +464,7 @@ fn type_fault(types: Types, format: &str, value: &Value<'_>, place: &Place<'_>) 
     if !numeric && !format.is_empty() && textual || fits {
         return None;
     }
-    Some(Fault::wrong_type(place, &types.names(), ty.name()))
+    Some(Fault::wrong_type(place, &types.names(node), ty.name()))
 }
 
 /// The first of the bounds of a text that does not hold.
