@@ -35,7 +35,7 @@ use crate::{
 
 /// Puts the documents of what is built in on the route table. Lists of groups show what there is when they are asked
 /// for.
-pub(crate) fn install(routes: &mut RouteTableBuilder, live: &Live) {
+pub fn install(routes: &mut RouteTableBuilder, live: &Live) {
     let documents = live.documents();
     let api = Arc::new(move |request: &Request<'_>| {
         // The router in front looks at method and bare types before anything else does.

@@ -56,6 +56,32 @@ impl<T: Encode> Document<T> {
         body.clone()
     }
 
+    /// Makes the forms that were made of another one.
+    pub(super) fn make_as<U>(&self, other: &Document<U>) {
+        if other.json.get().is_some() {
+            self.compact();
+        }
+        if other.etag.get().is_some() {
+            self.etag();
+        }
+        let forms = [
+            (&other.indented, Format::Json),
+            (&other.yaml, Format::Yaml),
+            (&other.protobuf, Format::Protobuf),
+        ];
+        for (made, format) in forms {
+            if made.get().is_some() {
+                self.body(&MediaType { format, pretty: true, ..MediaType::default() });
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_made(&self) -> [bool; 5] {
+        let forms = [&self.json, &self.indented, &self.yaml, &self.protobuf].map(|form| form.get().is_some());
+        [forms[0], forms[1], forms[2], forms[3], self.etag.get().is_some()]
+    }
+
     fn compact(&self) -> &Bytes {
         self.json.get_or_init(|| self.about.json(false).into())
     }

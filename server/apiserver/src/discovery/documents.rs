@@ -53,7 +53,13 @@ impl Default for Documents {
 fn kept<T: Encode + PartialEq>(about: T, before: Option<&Arc<Document<T>>>) -> Arc<Document<T>> {
     match before {
         Some(before) if before.about == about => before.clone(),
-        _ => Arc::new(Document::new(about)),
+        Some(before) => {
+            let document = Document::new(about);
+            // Made here what is asked for, so that no core is held up by it: publishers have time.
+            document.make_as(before);
+            Arc::new(document)
+        }
+        None => Arc::new(Document::new(about)),
     }
 }
 
@@ -136,6 +142,8 @@ pub(crate) struct Shown {
     /// Aggregated discovery as JSON.
     pub(crate) document: String,
     pub(crate) etag: String,
+    /// Which forms of it were there before.
+    pub(crate) made: [bool; 5],
     pub(crate) core_etag: String,
     published: Arc<Published>,
     documents: Arc<Documents>,
@@ -150,6 +158,7 @@ impl Shown {
         let full =
             |group: &FullGroup| line(&group.name, group.versions.iter().map(|v| &*v.version).collect());
         Shown {
+            made: documents.aggregated.is_made(),
             apis: documents.apis.about.0.iter().map(versions).collect(),
             aggregated: documents.aggregated.about.0.iter().map(full).collect(),
             document: String::from_utf8(documents.aggregated.about.json(false)).expect("JSON is UTF-8"),

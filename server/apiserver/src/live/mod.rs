@@ -127,7 +127,7 @@ impl Live {
     }
 
     /// Takes what is built in, and gives the table that requests are routed by from now on.
-    pub(crate) fn open(&self, table: RouteTable) -> Arc<ArcSwap<RouteTable>> {
+    pub fn open(&self, table: RouteTable) -> Arc<ArcSwap<RouteTable>> {
         let mut state = self.state();
         let table = self.0.table.get_or_init(|| Arc::new(ArcSwap::from_pointee(table))).clone();
         self.publish(&mut state);
@@ -135,7 +135,7 @@ impl Live {
     }
 
     /// Signals that all paths are there, now or once everybody has said what they have.
-    pub(crate) fn complete(&self, signals: Arc<LifecycleSignals>) {
+    pub fn complete(&self, signals: Arc<LifecycleSignals>) {
         let mut state = self.state();
         state.signals = Some(signals);
         self.look(&state);

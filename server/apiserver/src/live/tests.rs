@@ -212,7 +212,7 @@ fn apiservices_say_where_groups_stand() {
     assert_eq!(shown.aggregated[..3], ["apps v1", "apiregistration.k8s.io v1", "metrics.io v1,v1beta1"]);
     assert_eq!(from(&shown.aggregated, "a.example.com"), ["a.example.com v1"]);
     assert!(shown.document.contains(
-        r#"{"metadata":{"name":"metrics.io"},"versions":[{"version":"v1","resources":[],"freshness":"Current"},{"version":"v1beta1","resources":[],"freshness":"Stale"}]}"#
+        r#"{"metadata":{"name":"metrics.io"},"versions":[{"version":"v1","freshness":"Current"},{"version":"v1beta1","freshness":"Stale"}]}"#
     ));
     // A built-in group that no APIService lists still answers for itself.
     assert!(shown.has_group("policy") && !shown.has_group("nowhere"));
@@ -232,6 +232,18 @@ fn entity_tags_change_with_what_is_served_alone() {
     assert_eq!(after.core_etag, before.core_etag);
     extensions(&live, one());
     assert_eq!(Shown::of(&live).etag, before.etag);
+}
+
+/// Forms that somebody has asked for are made by who publishes, not by the core that is asked next.
+#[test]
+fn documents_are_made_as_they_are_asked_for() {
+    let live = built_in();
+    let made = |live: &Live| Shown::of(live).made;
+    extensions(&live, vec![custom("a.example.com", "v1", vec![gadgets()])]);
+    // Looking at them asks for compact JSON and the entity tag.
+    made(&live);
+    extensions(&live, vec![custom("a.example.com", "v2", vec![gadgets()])]);
+    assert_eq!(made(&live), [true, false, false, false, true]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bodies;
 mod counting;
 mod custom;
 mod impersonation;
+mod live;
 mod no_allocation;
 mod priority_and_fairness;
 mod rig;

@@ -7,18 +7,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ringbolt_apiserver::{
     admission::{Admission, AdmitAll},
     authentication::{Anonymous, Authenticators, Peer, UserInfo, token_file::TokenFile},
     authorization::Mode,
     core::CoreContext,
+    discovery,
     filters::{
         chain::{ChainConfig, FrontConfig, default_build_handler_chain},
         max_in_flight::Limits,
     },
     flowcontrol::{FlowControl, core::CoreFlowControl},
+    live::Live,
     metrics::Metrics,
     routes::{RouteTable, RouteTableBuilder},
     server::{director::Director, draining::Draining, lifecycle_signals::LifecycleSignals},
@@ -92,6 +93,8 @@ pub(crate) struct Setup {
     pub(crate) modes: Vec<Mode>,
     pub(crate) resources: Vec<String>,
     pub(crate) signals: Arc<LifecycleSignals>,
+    /// What changes while the connection is open, and its discovery.
+    pub(crate) live: Option<Live>,
 }
 
 impl Default for Setup {
@@ -105,6 +108,7 @@ impl Default for Setup {
             modes: vec![Mode::Rbac],
             resources: vec!["configmaps".to_owned()],
             signals,
+            live: None,
         }
     }
 }
@@ -115,7 +119,7 @@ impl Rig {
         let options = EmbeddedOptions::new(setup.resources, None, Arc::new(NoAttributes));
         let storage: Arc<dyn Storage> =
             Embedded::open(options, Box::new(MemoryDisk::default())).expect("an empty disk opens");
-        let Setup { limits, flow_control, request_timeout, modes, signals, .. } = setup;
+        let Setup { limits, flow_control, request_timeout, modes, signals, live, .. } = setup;
         let wake: WakeCore = Arc::new(|| ());
         let (spawner, timers) = (Spawner::new(wake.clone()), Rc::new(Timers::new(wake)));
         let core = CoreContext::new(0, storage.clone(), Hub::new(storage), spawner, timers);
@@ -124,7 +128,10 @@ impl Rig {
         }
         let mut routes = RouteTable::builder();
         install(&mut routes);
-        let table = Arc::new(ArcSwap::from_pointee(routes.build().expect("no path twice")));
+        if let Some(live) = &live {
+            discovery::install(&mut routes, live);
+        }
+        let table = live.unwrap_or_default().open(routes.build().expect("no path twice"));
         let metrics = Metrics::new(1);
         let tokens =
             TokenFile::parse("good,alice,1,system:masters\nweak,bob,2\nbound,carol,3,\"a,b,readers\"")
