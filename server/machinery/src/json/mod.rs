@@ -10,6 +10,8 @@ pub(crate) mod slots;
 pub mod syntax;
 mod typed;
 pub(crate) mod untyped;
+#[cfg(test)]
+mod untyped_tests;
 pub(crate) mod zero;
 
 use std::fmt;
