@@ -206,19 +206,20 @@ fn scale_paths(parent: &ResourceStore) -> Option<&structural::Scale> {
 impl<C> Rescale<C> {
     /// The parent as its managed fields name it.
     fn managed_parent<'a>(&self, arena: &'a Bump) -> Parent<'a> {
-        let replicas = match scale_paths(&self.parent) {
-            None => arena.alloc_slice_copy(&SPEC_REPLICAS),
-            Some(paths) => {
-                let path = paths.spec_replicas_path.strip_prefix('.').unwrap_or(&paths.spec_replicas_path);
-                let names: Vec<&str> = path.split('.').map(|name| &*arena.alloc_str(name)).collect();
-                arena.alloc_slice_copy(&names)
+        let version: &'a str = arena.alloc_str(&self.parent.group_version);
+        let replicas: Vec<(&'a str, Option<&'a [&'a str]>)> = match &self.parent.served.custom {
+            None => vec![(version, Some(&SPEC_REPLICAS))],
+            Some(kind) => {
+                let path = |path: &str| {
+                    let names = path.strip_prefix('.').unwrap_or(path).split('.');
+                    let names: Vec<&'a str> = names.map(|name| &*arena.alloc_str(name)).collect();
+                    &*arena.alloc_slice_copy(&names)
+                };
+                let versions = kind.replicas_paths().into_iter();
+                versions.map(|(version, at)| (&*arena.alloc_str(version), at.map(path))).collect()
             }
         };
-        Parent {
-            version: arena.alloc_str(&self.parent.group_version),
-            replicas,
-            has_versions: self.parent.is_custom(),
-        }
+        Parent { version, replicas: arena.alloc_slice_copy(&replicas) }
     }
 }
 

@@ -20,10 +20,15 @@ pub(crate) const SPEC_REPLICAS: [&str; 2] = ["spec", "replicas"];
 pub(crate) struct Parent<'a> {
     /// Its version in the request.
     pub(crate) version: &'a str,
-    /// Where it has its replicas.
-    pub(crate) replicas: &'a [&'a str],
-    /// Whether there may be other versions, the entries of which stay as they are.
-    pub(crate) has_versions: bool,
+    /// Its versions, and where each has its replicas; a version without a Scale has them nowhere.
+    pub(crate) replicas: &'a [(&'a str, Option<&'a [&'a str]>)],
+}
+
+impl<'a> Parent<'a> {
+    /// Where a version has its replicas; `None` of a version that there is not.
+    fn replicas_in(&self, version: &str) -> Option<Option<&'a [&'a str]>> {
+        self.replicas.iter().find(|(known, _)| *known == version).map(|(_, path)| *path)
+    }
 }
 
 /// A `ManagedFieldsEntry`.
@@ -146,7 +151,7 @@ fn write<'a>(arena: &'a Bump, mut entries: Vec<Entry<'a>>) -> Option<Value<'a>> 
 /// The managed fields of a Scale: the writers of its parent's replicas.
 pub(crate) fn to_scale<'a>(arena: &'a Bump, of: Parent<'_>, parent: Option<&Value<'a>>) -> Option<Value<'a>> {
     let mut entries = read(arena, parent);
-    entries.retain(|e| e.version == of.version && e.owns(of.replicas));
+    entries.retain(|e| of.replicas_in(e.version).flatten().is_some_and(|path| e.owns(path)));
     for entry in &mut entries {
         entry.version = SCALE_VERSION;
         entry.fields = replicas(arena, &SPEC_REPLICAS);
@@ -163,22 +168,24 @@ pub(crate) fn to_parent<'a>(
 ) -> Option<Value<'a>> {
     let (before, mut written) = (read(arena, parent), read(arena, scale));
     let mut entries: Vec<Entry<'a>> = Vec::new();
-    let is_other = |e: &Entry<'_>| e.version != of.version;
-    for entry in before.iter().filter(|e| !is_other(e) || of.has_versions) {
-        if is_other(entry) || !entry.owns(of.replicas) {
-            entries.push(entry.clone());
-        } else if written.iter().any(|w| w.key == entry.key) {
-            written.retain(|w| w.key != entry.key);
-            entries.push(entry.clone());
-        } else {
+    for entry in &before {
+        // Who owned fields in a version that is gone is forgotten.
+        let Some(path) = of.replicas_in(entry.version) else { continue };
+        match path.filter(|path| entry.owns(path)) {
+            None => entries.push(entry.clone()),
+            Some(_) if written.iter().any(|w| w.key == entry.key) => {
+                written.retain(|w| w.key != entry.key);
+                entries.push(entry.clone());
+            }
             // Another writer has taken them.
-            entries.extend(entry.clone().without(of.replicas));
+            Some(path) => entries.extend(entry.clone().without(path)),
         }
     }
+    let own = of.replicas_in(of.version).flatten().unwrap_or_default();
     for entry in written.into_iter().filter(|e| e.owns(&SPEC_REPLICAS)) {
         let time = before.iter().find(|b| b.key == entry.key).and_then(|b| b.time.clone());
         entries.retain(|known| known.key != entry.key);
-        entries.push(Entry { version: of.version, time, fields: replicas(arena, of.replicas), ..entry });
+        entries.push(Entry { version: of.version, time, fields: replicas(arena, own), ..entry });
     }
     write(arena, entries)
 }
@@ -198,7 +205,7 @@ mod tests {
     use super::*;
 
     const REPLICAS: &str = r#"{"f:spec":{"f:replicas":{}}}"#;
-    const APPS: Parent<'_> = Parent { version: "apps/v1", replicas: &SPEC_REPLICAS, has_versions: false };
+    const APPS: Parent<'_> = Parent { version: "apps/v1", replicas: &[("apps/v1", Some(&SPEC_REPLICAS))] };
     const OLD: &str = "2020-01-01T00:00:00Z";
     const NEW: &str = "2021-01-01T00:00:00Z";
 
@@ -287,18 +294,26 @@ mod tests {
     #[test]
     fn custom_resources_have_replicas_anywhere_and_versions() {
         let arena = Bump::new();
-        let replicas = ["spec", "size", "wanted"];
-        let of = Parent { version: "ex.io/v1", replicas: &replicas, has_versions: true };
+        let here: &[&str] = &["spec", "size", "wanted"];
+        let replicas = [("ex.io/v1", Some(here)), ("ex.io/v2", Some(&SPEC_REPLICAS[..])), ("ex.io/v3", None)];
+        let of = Parent { version: "ex.io/v1", replicas: &replicas };
         let owner = r#"ua Update ex.io/v1 - - {"f:spec":{"f:color":{},"f:size":{"f:wanted":{}}}}"#;
-        let other = r#"b Apply ex.io/v2 - - {"f:spec":{"f:size":{"f:wanted":{}}}}"#;
-        let parent = entries(&arena, &[owner, other]);
-        let shown = format!("ua Update autoscaling/v1 - - {REPLICAS}");
-        assert_eq!(texts(to_scale(&arena, of, Some(&parent))), [shown]);
+        let other = r#"b Apply ex.io/v2 - - {"f:spec":{"f:replicas":{}}}"#;
+        let without = r#"c Apply ex.io/v3 - - {"f:spec":{"f:replicas":{}}}"#;
+        let gone = r#"d Apply ex.io/v0 - - {"f:spec":{"f:replicas":{}}}"#;
+        let parent = entries(&arena, &[owner, other, without, gone]);
+        assert_eq!(
+            texts(to_scale(&arena, of, Some(&parent))),
+            [
+                format!("b Apply autoscaling/v1 - - {REPLICAS}"),
+                format!("ua Update autoscaling/v1 - - {REPLICAS}")
+            ]
+        );
         let written = entries(&arena, &[&format!("hpa Update autoscaling/v1 scale {NEW} {REPLICAS}")]);
         assert_eq!(
             texts(to_parent(&arena, of, Some(&parent), Some(&written))),
             [
-                other,
+                without,
                 r#"hpa Update ex.io/v1 scale - {"f:spec":{"f:size":{"f:wanted":{}}}}"#,
                 r#"ua Update ex.io/v1 - - {"f:spec":{"f:color":{}}}"#,
             ]

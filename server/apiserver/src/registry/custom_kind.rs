@@ -63,6 +63,9 @@ pub trait CustomKind: Send + Sync {
     /// The fields that can be selected on besides `metadata.name` and `metadata.namespace`.
     fn selectable(&self) -> &SelectableFields;
 
+    /// All versions of the kind, and the `specReplicasPath` of each that has the subresource `scale`.
+    fn replicas_paths(&self) -> Vec<(&str, Option<&str>)>;
+
     /// What fields are told by in a version of the kind; `None` where there is no such version.
     fn root(&self, api_version: &str) -> Option<Root<'_>>;
 

@@ -187,8 +187,10 @@ fn schemas(
         let name = text(version, "name");
         let schema = version.get("schema").and_then(|schema| schema.path(&["openAPIV3Schema"]));
         let schema = schema.filter(|schema| !schema.is_null());
-        let compiled = VersionSchema::compile(format!("{group}/{name}"), schema)
+        let mut compiled = VersionSchema::compile(format!("{group}/{name}"), schema)
             .map_err(|error| CompileError::Schema(name.to_owned(), error))?;
+        let scale = version.get("subresources").and_then(|subresources| subresources.path(&["scale"]));
+        compiled.replicas = scale.and_then(|scale| scale.str_at(&["specReplicasPath"])).map(Into::into);
         let compiled = Arc::new(compiled);
         if flag(version, "storage") {
             storage = Some(compiled.clone());

@@ -99,6 +99,11 @@ impl CustomKind for Kind {
         &self.selectable
     }
 
+    fn replicas_paths(&self) -> Vec<(&str, Option<&str>)> {
+        let versions = self.schemas.versions.iter();
+        versions.map(|version| (&*version.api_version, version.replicas.as_deref())).collect()
+    }
+
     fn root(&self, api_version: &str) -> Option<Root<'_>> {
         Some(Root::Structural(&self.schemas.find(api_version)?.structural))
     }

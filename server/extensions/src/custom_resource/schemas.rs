@@ -21,6 +21,8 @@ pub(super) struct VersionSchema {
     pub(super) structural: Structural,
     /// The rules in it.
     pub(super) rules: Option<RuleSet>,
+    /// `specReplicasPath` of its subresource `scale`, where it has one.
+    pub(super) replicas: Option<Box<str>>,
     /// The schema as it was written, in one order: versions with the same text show the same.
     text: Vec<u8>,
 }
@@ -36,7 +38,7 @@ impl VersionSchema {
         json::encode_untyped(schema, &mut text);
         let structural = Structural::compile(schema)?;
         let rules = RuleSet::compile(&structural);
-        Ok(VersionSchema { api_version, structural, rules, text })
+        Ok(VersionSchema { api_version, structural, rules, replicas: None, text })
     }
 
     /// The schema as it was written.
