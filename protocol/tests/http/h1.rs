@@ -487,3 +487,61 @@ proptest! {
         prop_assert_eq!((whole.events, whole.output), (split.events, split.output));
     }
 }
+
+#[test]
+fn a_connection_becomes_another_protocols() {
+    let mut connection = h1::Connection::new();
+    let (mut handler, mut out) = (Recorder::new(Answer::Never), Sink::default());
+    // What comes before the answer is kept for the other protocol.
+    feed(
+        &mut connection,
+        b"GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n\r\nearly",
+        &mut handler,
+        &mut out,
+    );
+    assert_eq!(handler.events, [Event::Request(1)]);
+    let headers: [(&str, &[u8]); 2] = [("connection", b"Upgrade"), ("upgrade", b"other")];
+    connection.responder().upgrade(StreamId(1), &headers);
+    settle(&mut connection, &mut handler, &mut out);
+    let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n";
+    assert_eq!(String::from_utf8_lossy(&out.bytes), head);
+    assert_eq!(handler.body(1), b"early");
+    feed(&mut connection, b"GET /b HTTP/1.1\r\n\r\n", &mut handler, &mut out);
+    assert_eq!(handler.body(1), b"earlyGET /b HTTP/1.1\r\n\r\n", "nothing of it is a request any more");
+    connection.responder().send(StreamId(1), Bytes::from_static(b"pong"));
+    settle(&mut connection, &mut handler, &mut out);
+    assert!(out.bytes.ends_with(b"\r\n\r\npong"), "without any framing");
+    assert!(!connection.is_idle());
+    connection.responder().finish(StreamId(1));
+    assert_eq!(settle(&mut connection, &mut handler, &mut out), Progress::Close);
+}
+
+#[test]
+fn another_protocol_is_held_by_who_takes_its_bytes() {
+    let mut connection = h1::Connection::new();
+    let (mut handler, mut out) = (Recorder::new(Answer::Never), Sink::default());
+    handler.consumes = false;
+    feed(&mut connection, b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n", &mut handler, &mut out);
+    connection.responder().upgrade(StreamId(1), &[]);
+    settle(&mut connection, &mut handler, &mut out);
+    feed(&mut connection, &vec![b'x'; H1_BODY_WINDOW], &mut handler, &mut out);
+    assert!(!connection.wants_bytes(), "nobody took them");
+    connection.responder().consumed(StreamId(1), H1_BODY_WINDOW / 2);
+    assert!(connection.wants_bytes());
+}
+
+#[test]
+fn a_request_with_a_body_is_not_upgraded() {
+    let mut connection = h1::Connection::new();
+    let (mut handler, mut out) = (Recorder::new(Answer::Never), Sink::default());
+    feed(
+        &mut connection,
+        b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab",
+        &mut handler,
+        &mut out,
+    );
+    connection.responder().upgrade(StreamId(1), &[]);
+    settle(&mut connection, &mut handler, &mut out);
+    assert_eq!(out.bytes, b"");
+    assert!(!connection.responder().is_open(StreamId(1)));
+}

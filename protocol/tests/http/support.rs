@@ -54,13 +54,15 @@ pub(crate) struct Recorder {
     pub(crate) answer: Answer,
     /// Answer 200 with the request body instead of 403.
     pub(crate) echo: bool,
+    /// Give bodies back to flow control as they come.
+    pub(crate) consumes: bool,
     pub(crate) events: Vec<Event>,
     pub(crate) heads: Vec<HeadBuf>,
 }
 
 impl Recorder {
     pub(crate) fn new(answer: Answer) -> Self {
-        Recorder { answer, echo: false, events: Vec::new(), heads: Vec::new() }
+        Recorder { answer, echo: false, consumes: true, events: Vec::new(), heads: Vec::new() }
     }
 
     fn reply(&self, responder: &mut dyn Responder, stream: StreamId) {
@@ -111,7 +113,9 @@ impl Handler for Recorder {
 
     fn data(&mut self, responder: &mut dyn Responder, stream: StreamId, bytes: &[u8]) {
         self.events.push(Event::Data(stream.0, bytes.to_vec()));
-        responder.consumed(stream, bytes.len());
+        if self.consumes {
+            responder.consumed(stream, bytes.len());
+        }
     }
 
     fn end(&mut self, responder: &mut dyn Responder, stream: StreamId) {

@@ -8,6 +8,7 @@ mod impersonation;
 mod live;
 mod no_allocation;
 mod priority_and_fairness;
+mod relaying;
 mod rig;
 mod roles;
 mod tables;
