@@ -33,6 +33,8 @@ pub fn install(
 ) -> Result<(), DuplicateHook> {
     server.add_post_start_hook("start-apiserver-admission-initializer", Box::new(admission_answers))?;
     server.add_post_start_hook("generic-apiserver-start-informers", Box::new(followers_follow))?;
+    // A store of its own has one server: there are no peers to be told of it.
+    server.add_post_start_hook("peer-endpoint-reconciler-controller", Box::new(|_| Ok(())))?;
     identity_lease::install(server, settings.advertised, leases)?;
     let patience = settings.storage_initialization_timeout;
     server.add_post_start_hook(
