@@ -20,8 +20,11 @@ impl Priority {
     pub const APISERVICES: Priority = Priority { group: 20_001, version: 0 };
 }
 
+/// A group, its priority, and its versions with theirs.
+type Group = (&'static str, i32, &'static [(&'static str, i32)]);
+
 /// Places of the built-in group-versions, as `DefaultGenericAPIServicePriorities` and kube-apiserver give them.
-const BUILT_IN: [(&str, i32, &[(&str, i32)]); 21] = [
+const BUILT_IN: [Group; 21] = [
     ("", 18_000, &[("v1", 1)]),
     ("apps", 17_800, &[("v1", 15)]),
     ("events.k8s.io", 17_750, &[("v1", 15)]),
