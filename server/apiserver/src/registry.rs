@@ -121,6 +121,11 @@ pub trait Strategy: Send + Sync {
     fn spec_rules(&self) -> Option<SpecRules> {
         None
     }
+    /// [`Strategy::prepare_for_create`] of an object whose spec is known to be left alone, with the note of the spec.
+    fn prepare_beside_spec<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, note: &'static str) {
+        let _ = note;
+        self.prepare_for_create(arena, object);
+    }
     /// [`Strategy::validate`] of an object whose spec is known to be good.
     fn validate_beside_spec(&self, object: &Value<'_>) -> Vec<FieldError> {
         self.validate(object)

@@ -27,8 +27,13 @@ use crate::limits::{SPEC_SIGHTINGS, SPEC_TEMPLATE_MISSES, SPEC_TEMPLATE_SOURCE, 
 pub struct SpecRules {
     /// The names that admission makes up within a spec, at most one an object. A spec is as good with one as with another.
     pub made_up: MadeUp,
-    /// Whether it depends on nothing but its spec whether the spec of an object is good, and what is warned about of it.
+    /// Whether nothing in the metadata of an object is about its spec.
+    pub is_plain: fn(&Value<'_>) -> bool,
+    /// Whether it depends on nothing but the spec of such an object how the spec is prepared, whether it is good, and what
+    /// is warned about of it.
     pub stands_alone: fn(&Value<'_>) -> bool,
+    /// What the rest of the object is told of its spec, after it has been prepared.
+    pub note: fn(&Value<'_>) -> &'static str,
 }
 
 /// The specs that a core knows.
@@ -56,12 +61,15 @@ pub(crate) struct Template {
     finished: RefCell<Option<Rc<Finished>>>,
     /// How many times in a row something else became of it.
     misses: Cell<u32>,
+    /// How many times what became of it was not to be kept.
+    failures: Cell<u32>,
     used: Cell<u64>,
 }
 
-/// A spec as it was admitted, found good and written.
+/// A spec as it was admitted, left alone when it was prepared, found good and written.
 pub(crate) struct Finished {
     tree: Frozen,
+    note: &'static str,
     /// What is written of it.
     json: Box<[u8]>,
     /// Where the name made up stands in it.
@@ -76,11 +84,20 @@ impl Template {
 }
 
 impl Finished {
-    fn new(tree: Frozen, json: &[u8], made_up: MadeUp) -> Option<Finished> {
-        let prefix = made_up.prefix.as_bytes();
+    fn new(tree: Frozen, json: &[u8], rules: SpecRules, object: &Value<'_>) -> Option<Finished> {
+        if !(rules.stands_alone)(object) {
+            return None;
+        }
+        let prefix = rules.made_up.prefix.as_bytes();
         let names: Box<[usize]> = memmem::find_iter(json, prefix).collect();
         // A text or key that has such a name within it is none that could be renamed.
-        (names.len() == tree.names()).then(|| Finished { tree, json: json.into(), names })
+        let note = (rules.note)(object);
+        (names.len() == tree.names()).then(|| Finished { tree, note, json: json.into(), names })
+    }
+
+    /// What the rest of the object is told of it.
+    pub(crate) fn note(&self) -> &'static str {
+        self.note
     }
 
     /// What is written of it with the name of another object in place of its own.
@@ -176,6 +193,7 @@ impl<'a> Spec<'a> {
             fields: fields.into(),
             finished: RefCell::default(),
             misses: Cell::new(0),
+            failures: Cell::new(0),
             used: Cell::new(0),
         });
         templates.borrow_mut().keep(self.hash, &template);
@@ -202,17 +220,28 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Keeps what became of it: `json` is what was written of `value`, which is good and nothing to be warned about.
-    pub(crate) fn finish(&self, made_up: MadeUp, schema: &Schema, value: &Value<'_>, json: &[u8]) {
-        let Some(template) = &self.template else { return };
+    /// The tree of a spec that was admitted, where what becomes of it is to be kept.
+    pub(crate) fn admitted(&self, made_up: MadeUp, schema: &Schema, value: &Value<'_>) -> Option<Frozen> {
+        let template = self.template.as_ref()?;
         // What differs from object to object would be kept for nothing.
         let is_due = template.finished.borrow().is_none() || template.misses.get() >= SPEC_TEMPLATE_MISSES;
-        if !is_due {
-            return;
+        if !is_due || template.failures.get() >= SPEC_TEMPLATE_MISSES {
+            return None;
         }
+        Frozen::new(schema, template.ty, value, self.source, Some(made_up))
+    }
+
+    /// Keeps what became of a spec that was `admitted`, which is good and nothing to be warned about: `json` is what was
+    /// written of it as it stands in `object`.
+    pub(crate) fn finish(&self, rules: SpecRules, admitted: Frozen, object: &Value<'_>, json: &[u8]) {
+        let (Some(template), Some(value)) = (&self.template, object.path(&["spec"])) else { return };
+        let is_left_alone =
+            matches!(admitted.matches(self.source, Some(rules.made_up), value), Match::Same(_));
+        let finished = is_left_alone.then(|| Finished::new(admitted, json, rules, object)).flatten();
         template.misses.set(0);
-        let tree = Frozen::new(schema, template.ty, value, self.source, Some(made_up));
-        let finished = tree.and_then(|tree| Finished::new(tree, json, made_up));
+        if finished.is_none() {
+            template.failures.set(template.failures.get() + 1);
+        }
         *template.finished.borrow_mut() = finished.map(Rc::new);
     }
 }

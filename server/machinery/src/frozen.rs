@@ -1,22 +1,29 @@
 //! Trees that outlive the arena they were made in: part of an object, kept so that the next object that has the same part
 //! need not be decoded for it.
 //!
-//! What is kept are the nodes, one after the other as a walk meets them. Texts that came from the source (the part as a
-//! client wrote it) are places in it: whoever has the same source again has these texts already.
+//! Texts that came from the source (the part as a client wrote it) are kept as places in it: whoever has the same source
+//! again has these texts already.
+
+use std::ops::Range;
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use crate::{
-    schema::{Composite, Schema, Type},
+    schema::{Composite, Schema, StructId, Type},
     value::{Map, Value},
 };
 
-/// A tree of a type of the Schema.
+/// A tree of a type of the Schema. Members, entries and items of one struct, map or list stand together.
 #[derive(Debug)]
 pub struct Frozen {
-    nodes: Box<[Node]>,
+    root: Node,
+    members: Box<[(&'static str, Node)]>,
+    entries: Box<[(Text, Node)]>,
+    items: Box<[Node]>,
     /// Texts that the source does not have.
     own: Box<str>,
+    /// How many times the name made up stands in it.
+    names: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,25 +32,39 @@ enum Node {
     Bool(bool),
     Int(i64),
     Float(f64),
-    String(Place),
-    Raw(Place),
+    String(Text),
+    Raw(Text),
     /// The name that was made up for this object.
     MadeUp,
-    /// As many nodes follow.
-    List(u32),
-    /// As many pairs of a key and a value follow.
-    Map(u32),
-    /// The key of a field.
-    Field(&'static str),
-    /// Any other key.
-    Key(Place),
+    List(Place),
+    Map(Place),
+    Struct(Place),
 }
 
-/// A text in the source, or behind it in what the tree has of its own.
+/// Where something begins, and how long it is.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     at: u32,
     len: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Text {
+    /// In the source.
+    Source(Place),
+    /// In what the tree has of its own.
+    Own(Place),
+}
+
+impl Place {
+    fn new(at: usize, len: usize) -> Option<Place> {
+        Some(Place { at: u32::try_from(at).ok()?, len: u32::try_from(len).ok()? })
+    }
+
+    #[inline]
+    fn range(self) -> Range<usize> {
+        self.at as usize..self.at as usize + self.len as usize
+    }
 }
 
 /// Names that are made up for each object anew: a prefix, and as many small letters and digits behind it.
@@ -84,32 +105,54 @@ impl Frozen {
         source: &str,
         made_up: Option<MadeUp>,
     ) -> Option<Frozen> {
-        let mut freezer =
-            Freezer { schema, source, made_up, name: None, nodes: Vec::new(), own: String::new() };
-        freezer.value(Some(ty), value)?;
-        Some(Frozen { nodes: freezer.nodes.into(), own: freezer.own.into() })
+        let mut freezer = Freezer {
+            schema,
+            source,
+            made_up,
+            name: None,
+            names: 0,
+            members: Vec::new(),
+            entries: Vec::new(),
+            items: Vec::new(),
+            own: String::new(),
+        };
+        let root = freezer.value(Some(ty), value)?;
+        Some(Frozen {
+            root,
+            members: freezer.members.into(),
+            entries: freezer.entries.into(),
+            items: freezer.items.into(),
+            own: freezer.own.into(),
+            names: freezer.names,
+        })
     }
 
     /// Memory that it takes.
     pub fn size(&self) -> usize {
-        size_of_val(&*self.nodes) + self.own.len()
+        size_of::<Frozen>()
+            + size_of_val(&*self.members)
+            + size_of_val(&*self.entries)
+            + size_of_val(&*self.items)
+            + self.own.len()
     }
 
     /// How many times the name made up stands in it.
     pub fn names(&self) -> usize {
-        self.nodes.iter().filter(|node| matches!(node, Node::MadeUp)).count()
+        self.names
     }
 
     /// The tree anew, from the same source. Not of one with names that were made up: `None`.
     pub fn thaw<'a>(&self, arena: &'a Bump, source: &'a str) -> Option<Value<'a>> {
-        Thaw { arena, source, own: arena.alloc_str(&self.own), nodes: self.nodes.iter() }.value()
+        if self.names > 0 {
+            return None;
+        }
+        Some(Thaw { arena, source, own: arena.alloc_str(&self.own), tree: self }.value(self.root))
     }
 
     /// Whether `value`, from the same source, is this tree.
     pub fn matches<'v>(&self, source: &str, made_up: Option<MadeUp>, value: &Value<'v>) -> Match<'v> {
-        let mut comparison =
-            Comparison { source, own: &self.own, made_up, name: None, nodes: self.nodes.iter() };
-        if comparison.is(value) { Match::Same(comparison.name) } else { Match::Other }
+        let mut comparison = Comparison { source, tree: self, made_up, name: None };
+        if comparison.is(self.root, value) { Match::Same(comparison.name) } else { Match::Other }
     }
 }
 
@@ -118,58 +161,78 @@ struct Freezer<'f> {
     source: &'f str,
     made_up: Option<MadeUp>,
     name: Option<String>,
-    nodes: Vec<Node>,
+    names: usize,
+    members: Vec<(&'static str, Node)>,
+    entries: Vec<(Text, Node)>,
+    items: Vec<Node>,
     own: String,
 }
 
 impl Freezer<'_> {
-    fn value(&mut self, ty: Option<Type>, value: &Value<'_>) -> Option<()> {
-        let node = match value {
+    fn value(&mut self, ty: Option<Type>, value: &Value<'_>) -> Option<Node> {
+        Some(match value {
             Value::Null => Node::Null,
             Value::Bool(b) => Node::Bool(*b),
             Value::Int(n) => Node::Int(*n),
             Value::Float(f) => Node::Float(*f),
-            Value::Raw(text) => Node::Raw(self.place(text)?),
+            Value::Raw(text) => Node::Raw(self.text(text)?),
             Value::String(text) if self.made_up.is_some_and(|names| names.is(text)) => {
                 // One at most, or renaming would mix them up.
                 if self.name.get_or_insert_with(|| (*text).to_owned()) != text {
                     return None;
                 }
+                self.names += 1;
                 Node::MadeUp
             }
-            Value::String(text) => Node::String(self.place(text)?),
-            Value::List(list) => {
-                self.nodes.push(Node::List(u32::try_from(list.len()).ok()?));
-                let element = match self.composite(ty) {
-                    Some(Composite::List(element)) => Some(element.ty),
-                    _ => None,
-                };
-                return list.iter().try_for_each(|item| self.value(element, item));
-            }
-            Value::Map(map) => return self.map(ty, map),
-        };
-        self.nodes.push(node);
-        Some(())
+            Value::String(text) => Node::String(self.text(text)?),
+            Value::List(list) => self.list(ty, list)?,
+            Value::Map(map) => match ty {
+                Some(Type::Struct(id)) => self.members(id, map)?,
+                ty => self.entries(ty, map)?,
+            },
+        })
     }
 
-    fn map(&mut self, ty: Option<Type>, map: &Map<'_>) -> Option<()> {
-        self.nodes.push(Node::Map(u32::try_from(map.len()).ok()?));
-        if let Some(Type::Struct(id)) = ty {
-            return map.iter().try_for_each(|(key, value)| {
-                let (_, field) = self.schema.get(id).field(key)?;
-                self.nodes.push(Node::Field(field.name));
-                self.value(Some(field.ty), value)
-            });
+    fn members(&mut self, id: StructId, map: &Map<'_>) -> Option<Node> {
+        let start = self.members.len();
+        for (key, _) in map.iter() {
+            let (_, field) = self.schema.get(id).field(key)?;
+            self.members.push((field.name, Node::Null));
         }
+        for ((key, value), at) in map.iter().zip(start..) {
+            let (_, field) = self.schema.get(id).field(key)?;
+            self.members[at].1 = self.value(Some(field.ty), value)?;
+        }
+        Place::new(start, map.len()).map(Node::Struct)
+    }
+
+    fn entries(&mut self, ty: Option<Type>, map: &Map<'_>) -> Option<Node> {
         let element = match self.composite(ty) {
             Some(Composite::Map(element)) => Some(element.ty),
             _ => None,
         };
-        map.iter().try_for_each(|(key, value)| {
-            let key = Node::Key(self.place(key)?);
-            self.nodes.push(key);
-            self.value(element, value)
-        })
+        let start = self.entries.len();
+        for (key, _) in map.iter() {
+            let key = self.text(key)?;
+            self.entries.push((key, Node::Null));
+        }
+        for ((_, value), at) in map.iter().zip(start..) {
+            self.entries[at].1 = self.value(element, value)?;
+        }
+        Place::new(start, map.len()).map(Node::Map)
+    }
+
+    fn list(&mut self, ty: Option<Type>, list: &[Value<'_>]) -> Option<Node> {
+        let element = match self.composite(ty) {
+            Some(Composite::List(element)) => Some(element.ty),
+            _ => None,
+        };
+        let start = self.items.len();
+        self.items.resize(start + list.len(), Node::Null);
+        for (value, at) in list.iter().zip(start..) {
+            self.items[at] = self.value(element, value)?;
+        }
+        Place::new(start, list.len()).map(Node::List)
     }
 
     fn composite(&self, ty: Option<Type>) -> Option<Composite> {
@@ -179,93 +242,103 @@ impl Freezer<'_> {
         }
     }
 
-    fn place(&mut self, text: &str) -> Option<Place> {
-        let len = u32::try_from(text.len()).ok()?;
+    fn text(&mut self, text: &str) -> Option<Text> {
         let at = (text.as_ptr() as usize).wrapping_sub(self.source.as_ptr() as usize);
         // The address says where to look, not what is there.
-        let at = match self.source.get(at..at.saturating_add(text.len())) {
-            Some(there) if there == text => at,
-            _ => {
-                let at = self.source.len() + self.own.len();
-                self.own.push_str(text);
-                at
-            }
-        };
-        Some(Place { at: u32::try_from(at).ok()?, len })
+        if self.source.get(at..at.saturating_add(text.len())) == Some(text) {
+            return Place::new(at, text.len()).map(Text::Source);
+        }
+        let at = self.own.len();
+        self.own.push_str(text);
+        Place::new(at, text.len()).map(Text::Own)
     }
-}
-
-/// The text at a place.
-#[inline]
-fn text<'t>(source: &'t str, own: &'t str, place: Place) -> &'t str {
-    let (at, len) = (place.at as usize, place.len as usize);
-    let (text, at) = if at < source.len() { (source, at) } else { (own, at - source.len()) };
-    text.get(at..at + len).unwrap_or("")
 }
 
 struct Thaw<'a, 'f> {
     arena: &'a Bump,
     source: &'a str,
     own: &'a str,
-    nodes: std::slice::Iter<'f, Node>,
+    tree: &'f Frozen,
 }
 
 /// Members that a map has room for beyond its own: what is admitted gets a few.
 const ROOM: usize = 1;
 
 impl<'a> Thaw<'a, '_> {
-    fn value(&mut self) -> Option<Value<'a>> {
-        Some(match *self.nodes.next()? {
-            Node::Null => Value::Null,
-            Node::Bool(b) => Value::Bool(b),
+    #[inline]
+    fn value(&self, node: Node) -> Value<'a> {
+        match node {
+            Node::String(text) => Value::String(self.text(text)),
             Node::Int(n) => Value::Int(n),
+            Node::Bool(b) => Value::Bool(b),
+            Node::Struct(place) => Value::Map(self.members(place)),
+            Node::List(place) => Value::List(self.list(place)),
+            Node::Map(place) => Value::Map(self.entries(place)),
             Node::Float(f) => Value::Float(f),
-            Node::String(place) => Value::String(text(self.source, self.own, place)),
-            Node::Raw(place) => Value::Raw(text(self.source, self.own, place)),
-            Node::List(len) => {
-                let mut items = ArenaVec::with_capacity_in(len as usize + ROOM, self.arena);
-                for _ in 0..len {
-                    items.push(self.value()?);
-                }
-                Value::List(items)
-            }
-            Node::Map(len) => {
-                let mut entries = ArenaVec::with_capacity_in(len as usize + ROOM, self.arena);
-                for _ in 0..len {
-                    let key = match *self.nodes.next()? {
-                        Node::Field(name) => name,
-                        Node::Key(place) => text(self.source, self.own, place),
-                        _ => return None,
-                    };
-                    entries.push((key, self.value()?));
-                }
-                Value::Map(Map::from_entries(entries))
-            }
-            Node::MadeUp | Node::Field(_) | Node::Key(_) => return None,
-        })
+            Node::Raw(text) => Value::Raw(self.text(text)),
+            Node::Null | Node::MadeUp => Value::Null,
+        }
+    }
+
+    #[inline]
+    fn text(&self, text: Text) -> &'a str {
+        let (of, place) = match text {
+            Text::Source(place) => (self.source, place),
+            Text::Own(place) => (self.own, place),
+        };
+        of.get(place.range()).unwrap_or_default()
+    }
+
+    fn members(&self, place: Place) -> Map<'a> {
+        let members = self.tree.members.get(place.range()).unwrap_or_default();
+        let mut entries = ArenaVec::with_capacity_in(members.len() + ROOM, self.arena);
+        for (name, node) in members {
+            entries.push((*name, self.value(*node)));
+        }
+        Map::from_entries(entries)
+    }
+
+    fn entries(&self, place: Place) -> Map<'a> {
+        let own = self.tree.entries.get(place.range()).unwrap_or_default();
+        let mut entries = ArenaVec::with_capacity_in(own.len() + ROOM, self.arena);
+        for (key, node) in own {
+            entries.push((self.text(*key), self.value(*node)));
+        }
+        Map::from_entries(entries)
+    }
+
+    fn list(&self, place: Place) -> ArenaVec<'a, Value<'a>> {
+        let own = self.tree.items.get(place.range()).unwrap_or_default();
+        let mut items = ArenaVec::with_capacity_in(own.len() + ROOM, self.arena);
+        for node in own {
+            items.push(self.value(*node));
+        }
+        items
     }
 }
 
 struct Comparison<'c, 'v> {
     source: &'c str,
-    own: &'c str,
+    tree: &'c Frozen,
     made_up: Option<MadeUp>,
     /// The name that was met, which all others must be.
     name: Option<&'v str>,
-    nodes: std::slice::Iter<'c, Node>,
 }
 
 impl<'v> Comparison<'_, 'v> {
-    fn is(&mut self, value: &Value<'v>) -> bool {
-        let Some(node) = self.nodes.next() else { return false };
-        match (*node, value) {
-            (Node::Null, Value::Null) => true,
-            (Node::Bool(a), Value::Bool(b)) => a == *b,
-            (Node::Int(a), Value::Int(b)) => a == *b,
-            (Node::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
-            (Node::String(place), Value::String(text)) | (Node::Raw(place), Value::Raw(text)) => {
-                self.is_at(place, text)
+    #[inline]
+    fn is(&mut self, node: Node, value: &Value<'v>) -> bool {
+        match (node, value) {
+            (Node::String(text), Value::String(is)) | (Node::Raw(text), Value::Raw(is)) => {
+                self.is_text(text, is)
             }
+            (Node::Int(a), Value::Int(b)) => a == *b,
+            (Node::Bool(a), Value::Bool(b)) => a == *b,
+            (Node::Struct(place), Value::Map(map)) => self.is_members(place, map),
+            (Node::List(place), Value::List(list)) => self.is_list(place, list),
+            (Node::Map(place), Value::Map(map)) => self.is_entries(place, map),
+            (Node::Null, Value::Null) => true,
+            (Node::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
             (Node::MadeUp, Value::String(text)) => match self.name {
                 Some(name) => name == *text,
                 None => {
@@ -273,30 +346,46 @@ impl<'v> Comparison<'_, 'v> {
                     self.made_up.is_some_and(|names| names.is(text))
                 }
             },
-            (Node::List(len), Value::List(list)) => {
-                list.len() == len as usize && list.iter().all(|item| self.is(item))
-            }
-            (Node::Map(len), Value::Map(map)) => {
-                map.len() == len as usize && map.iter().all(|(key, value)| self.is_key(key) && self.is(value))
-            }
-            _ => false,
-        }
-    }
-
-    fn is_key(&mut self, key: &str) -> bool {
-        match self.nodes.next() {
-            Some(Node::Field(name)) => std::ptr::eq(*name, key) || *name == key,
-            Some(Node::Key(place)) => self.is_at(*place, key),
             _ => false,
         }
     }
 
     #[inline]
-    fn is_at(&self, place: Place, is: &str) -> bool {
-        // Most were never touched since they were taken from the source.
-        is.len() == place.len as usize
-            && (is.as_ptr() as usize == (self.source.as_ptr() as usize).wrapping_add(place.at as usize)
-                || text(self.source, self.own, place) == is)
+    fn is_text(&self, text: Text, is: &str) -> bool {
+        match text {
+            // Most were never touched since they were taken from the source.
+            Text::Source(place) => {
+                let there = (self.source.as_ptr() as usize).wrapping_add(place.at as usize);
+                is.len() == place.len as usize
+                    && (is.as_ptr() as usize == there || self.source.get(place.range()) == Some(is))
+            }
+            Text::Own(place) => self.tree.own.get(place.range()) == Some(is),
+        }
+    }
+
+    fn is_members(&mut self, place: Place, map: &Map<'v>) -> bool {
+        let tree = self.tree;
+        let members = tree.members.get(place.range()).unwrap_or_default();
+        map.len() == members.len()
+            && members.iter().zip(map.iter()).all(|((name, node), (key, value))| {
+                (std::ptr::eq(*name, key) || *name == key) && self.is(*node, value)
+            })
+    }
+
+    fn is_entries(&mut self, place: Place, map: &Map<'v>) -> bool {
+        let tree = self.tree;
+        let entries = tree.entries.get(place.range()).unwrap_or_default();
+        map.len() == entries.len()
+            && entries
+                .iter()
+                .zip(map.iter())
+                .all(|((text, node), (key, value))| self.is_text(*text, key) && self.is(*node, value))
+    }
+
+    fn is_list(&mut self, place: Place, list: &[Value<'v>]) -> bool {
+        let tree = self.tree;
+        let items = tree.items.get(place.range()).unwrap_or_default();
+        list.len() == items.len() && items.iter().zip(list).all(|(node, value)| self.is(*node, value))
     }
 }
 

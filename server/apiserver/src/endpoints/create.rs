@@ -231,7 +231,16 @@ fn prepare_knowing<'a>(
     store.admission.confirm_no_escalation(&unnamed, requested, arena, object, None)?;
     let attributes = attributes(&name);
     warnings.extend(strategy.early_warnings(object));
-    strategy.prepare_for_create(arena, object);
+    let rules = strategy.spec_rules().filter(|rules| spec.template().is_some() && (rules.is_plain)(object));
+    let known = rules.zip(object.path(&["spec"]));
+    let finished = known.and_then(|(rules, own)| spec.finished(rules.made_up, own));
+    let learned = known
+        .filter(|_| finished.is_none())
+        .and_then(|(rules, own)| Some((rules, spec.admitted(rules.made_up, store.schema, own)?)));
+    match &finished {
+        Some((finished, _)) => strategy.prepare_beside_spec(arena, object, finished.note()),
+        None => strategy.prepare_for_create(arena, object),
+    }
     strategy.set_requester(arena, object, user);
     let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &name, errors);
     let handed_out = strategy.complete(arena, object, None, dry_run).map_err(|errors| invalid(&errors))?;
@@ -239,10 +248,6 @@ fn prepare_knowing<'a>(
     if let Some(status) = store.type_error(object, &name) {
         return Err(status);
     }
-    let rules =
-        strategy.spec_rules().filter(|rules| spec.template().is_some() && (rules.stands_alone)(object));
-    let own_spec = object.path(&["spec"]);
-    let finished = rules.zip(own_spec).and_then(|(rules, own)| spec.finished(rules.made_up, own));
     let errors = field::found(|| {
         let mut errors = validation::validate_object_meta(
             object,
@@ -283,8 +288,8 @@ fn prepare_knowing<'a>(
         text
     });
     let encoded = write::encode_knowing(store, object, text.as_deref(), |json| {
-        if let (true, Some(rules), Some(own)) = (is_plain, rules, own_spec) {
-            spec.finish(rules.made_up, store.schema, own, json);
+        if let (true, Some((rules, admitted))) = (is_plain, learned) {
+            spec.finish(rules, admitted, object, json);
         }
     });
     let write = write::put(store, object, encoded, Precondition::Absent);

@@ -256,6 +256,13 @@ impl Strategy for ResourceStrategy {
         self.rules.repeated.map(|repeated| repeated.rules)
     }
 
+    fn prepare_beside_spec<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, note: &'static str) {
+        match self.rules.repeated.filter(|_| self.disabled.is_empty()) {
+            Some(repeated) => (repeated.prepare)(arena, object, note),
+            None => self.prepare_for_create(arena, object),
+        }
+    }
+
     fn validate_beside_spec(&self, object: &Value<'_>) -> Vec<FieldError> {
         let Some(repeated) = self.rules.repeated else { return self.validate(object) };
         let mut errors = Vec::new();

@@ -31,7 +31,13 @@ pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "
 
 /// Controllers make many pods of one spec.
 static REPEATED: Repeated = Repeated {
-    rules: SpecRules { made_up: TOKEN_VOLUMES, stands_alone: validation::pod::spec_stands_alone },
+    rules: SpecRules {
+        made_up: TOKEN_VOLUMES,
+        is_plain: validation::pod::is_plain,
+        stands_alone: validation::pod::spec_stands_alone,
+        note: quality,
+    },
+    prepare: prepare_beside_spec,
     validate: validation::pod::validate_beside_spec,
     warnings: crate::warnings::pod_beside_spec,
 };
@@ -65,6 +71,20 @@ fn grace(object: &Value<'_>, asked: Option<i64>) -> i64 {
         seconds if seconds < 0 => 1,
         seconds => seconds,
     }
+}
+
+/// The quality of service of a pod.
+fn quality(pod: &Value<'_>) -> &'static str {
+    validation::with_map(pod, "spec", quality_of_service::of)
+}
+
+/// What [`prepare`] does of a pod whose spec is ready: it is not gated, and no annotation is about it.
+fn prepare_beside_spec<'a>(arena: &'a Bump, pod: &mut Value<'a>, quality: &'static str) {
+    let status = [("phase", Value::String("Pending")), ("qosClass", Value::String(quality))];
+    let root = root(arena, pod);
+    // What a client sent goes, and this comes last.
+    root.remove("status");
+    root.insert("status", map(arena, status));
 }
 
 fn prepare<'a>(arena: &'a Bump, object: &mut Value<'a>) {

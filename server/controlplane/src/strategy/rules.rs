@@ -52,6 +52,8 @@ pub(crate) type SetRequester = for<'a> fn(&'a Bump, &mut Value<'a>, &UserInfo);
 pub(crate) struct Repeated {
     /// When that can be.
     pub(crate) rules: SpecRules,
+    /// Prepares all but the spec, whose note it is told.
+    pub(crate) prepare: for<'a> fn(&'a Bump, &mut Value<'a>, &'static str),
     /// Validates all but the spec.
     pub(crate) validate: Validate,
     /// Finds warnings about all but the spec.

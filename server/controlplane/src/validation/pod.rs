@@ -28,12 +28,31 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     });
 }
 
-/// Whether the spec of a pod is as good with any other metadata: nothing is named after the pod, and no annotation says
-/// what fields should.
+/// Whether no annotation of a pod says what fields should.
+pub(crate) fn is_plain(object: &Value<'_>) -> bool {
+    annotations::are_about_none_of(object)
+}
+
+/// Whether the spec of a plain pod is as good, and becomes the same, with any other metadata: nothing is named after the
+/// pod or takes values of its labels, and no condition says when it was gated.
 pub(crate) fn spec_stands_alone(object: &Value<'_>) -> bool {
+    const TERMS: [&str; 2] =
+        ["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"];
+    let takes_labels = |term: &Map<'_>| term.has("matchLabelKeys") || term.has("mismatchLabelKeys");
     with_map(object, "spec", |spec| {
-        !maps(spec.items("volumes")).any(|(_, volume)| volume.has("ephemeral"))
-            && annotations::are_about_none_of(object)
+        let affinities = ["podAffinity", "podAntiAffinity"]
+            .into_iter()
+            .filter_map(|kind| spec.child("affinity").and_then(|affinity| affinity.child(kind)));
+        let mut terms = affinities.flat_map(|affinity| TERMS.map(|terms| affinity.items(terms))).flatten();
+        let mut constraints = maps(spec.items("topologySpreadConstraints"));
+        spec.lacks("schedulingGates")
+            && !maps(spec.items("volumes")).any(|(_, volume)| volume.has("ephemeral"))
+            && !constraints.any(|(_, constraint)| takes_labels(constraint))
+            && !terms.any(|term| {
+                let term = term.as_map();
+                let weighted = term.and_then(|term| term.child("podAffinityTerm"));
+                term.is_some_and(takes_labels) || weighted.is_some_and(takes_labels)
+            })
     })
 }
 
