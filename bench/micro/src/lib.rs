@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod client;
+#[cfg(test)]
+mod known_specs;
 mod objects;
 mod policy;
 mod requests;
