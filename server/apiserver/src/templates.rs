@@ -427,7 +427,7 @@ mod tests {
             trial.come("a", SPEC, &one, nothing);
         }
         let (known, text) = trial.come("a", SPEC, &two, nothing);
-        assert!(known == "all" && text.ends_with(r#""hostname":"made-up-xyz"}"#), "{text}");
+        assert!(known == "all" && text.contains(r#""hostname":"made-up-xyz","#), "{text}");
         // No name that could be made up.
         let other = set("hostname", "made-up-four");
         for _ in 0..SPEC_TEMPLATE_MISSES {

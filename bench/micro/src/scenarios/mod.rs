@@ -49,7 +49,12 @@ pub const ALL: &[Scenario] = &[
         100,
         writes::create_config_map,
     ),
-    scenario("create_pod", "POST of a pod of 4 KiB in JSON", 50, writes::create_pod),
+    scenario(
+        "create_pod",
+        "POST of a pod of 4 KiB in JSON, of a spec that came before",
+        50,
+        writes::create_pod,
+    ),
     scenario(
         "create_pod_admitted",
         "POST of a pod as a ReplicaSet makes it, of a spec that came before, through the admission plugins that are on by default",
