@@ -8,10 +8,9 @@ use ringbolt_apiserver::{
     selectable::{NO_FIELDS, Selectable},
 };
 use ringbolt_machinery::{
-    apply::equal_values,
     field::{ErrorKind, FieldError, Verbatim},
     json::quote::go_quote,
-    structural::Scale,
+    structural::{Scale, same_values},
     validation::names::{name_is_dns_subdomain, qualified_name_errors},
     value::{Map, Value},
 };
@@ -153,10 +152,10 @@ impl Strategy for CustomStrategy {
 
     fn generation_changed(&self, object: &Value<'_>, old: &Value<'_>) -> bool {
         let (Some(new), Some(old)) = (object.as_map(), old.as_map()) else { return false };
-        let arena = Bump::new();
         let members = |map: &Map<'_>| map.iter().filter(|(key, _)| *key != "metadata").count();
         let is_same = |(key, value): (&str, &Value<'_>)| {
-            key == "metadata" || old.get(key).is_some_and(|old| equal_values(&arena, value, old))
+            // As Go compares: a float is no integer, though both are written alike.
+            key == "metadata" || old.get(key).is_some_and(|old| same_values(value, old))
         };
         members(new) != members(old) || !new.iter().all(is_same)
     }

@@ -30,6 +30,7 @@ pub use json::{Float, Json};
 pub use node::{AdditionalProperties, ListType, MapType, Node, NodeId, Rule, Type, ValueValidation};
 pub use object_meta::{CoerceError, Metadata};
 pub use scale::{Scale, nested};
+pub use validate::same_values;
 
 use node::{NodeData, Text};
 use pattern::Pattern;

@@ -114,7 +114,7 @@ impl<'s> Walk<'s, '_> {
         if self.pruned {
             let mut pruned = value.clone();
             prune::prune_as(Some(node), &mut pruned, resource, None);
-            if !validate::same(&pruned, &value) {
+            if !validate::same_values(&pruned, &value) {
                 let shown = validate::bad_value(&value);
                 found.push(FieldError::invalid(at, Verbatim(&shown), "must not have unknown fields"));
             }

@@ -9,7 +9,7 @@ pub(super) use fault::bad_value;
 use fault::{Fault, Place};
 pub(super) use number::go_int;
 use ratchet::Correlated;
-pub(super) use ratchet::same;
+pub use ratchet::same_values;
 
 use super::{AdditionalProperties, Node, Structural, Type, formats};
 use crate::{

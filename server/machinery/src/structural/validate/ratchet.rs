@@ -88,7 +88,7 @@ impl<'n, 'o, 'v> Correlated<'n, 'o, 'v> {
                 }
                 let items = self.items();
                 if !items.keyed {
-                    return same(self.old, self.new);
+                    return same_values(self.old, self.new);
                 }
                 new.iter().all(|item| items.get(item).is_some_and(Correlated::unchanged))
             }
@@ -96,18 +96,20 @@ impl<'n, 'o, 'v> Correlated<'n, 'o, 'v> {
                 old.len() == new.len()
                     && new.iter().all(|(key, _)| self.member(key).is_some_and(Correlated::unchanged))
             }
-            (old, new) => same(old, new),
+            (old, new) => same_values(old, new),
         }
     }
 }
 
-/// `reflect.DeepEqual`: the order of members counts for nothing.
-pub(in crate::structural) fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
+/// `reflect.DeepEqual`: the order of members counts for nothing, and an integer is no float.
+pub fn same_values(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same_values(a, b)))
         }
-        (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::List(a), Value::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_values(a, b))
+        }
         (a, b) => a == b,
     }
 }
