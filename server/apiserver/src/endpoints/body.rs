@@ -123,11 +123,16 @@ impl Body {
             ty: Some(store.served.facts.ty),
             custom: store.is_custom().then_some(store),
         };
-        let (meta, decoded) = target.decode(arena, self.format, &self.bytes, self.validation.mode())?;
+        // Of a subresource that custom resources share the real server finds no words for what is wrong with it.
+        let is_shared = store.is_below_custom && !store.is_custom();
+        let said = |status| if is_shared { unregistered(store) } else { status };
+        let decoded = target.decode(arena, self.format, &self.bytes, self.validation.mode());
+        let (meta, decoded) = decoded.map_err(said)?;
         self.warnings.borrow_mut().clear();
         if !decoded.strict_errors.is_empty() {
             if self.validation == FieldValidation::Strict {
-                return Err(target.cannot_handle(&meta, &strict::message(&decoded.strict_errors)));
+                let refusal = target.cannot_handle(&meta, &strict::message(&decoded.strict_errors));
+                return Err(said(refusal));
             }
             self.warnings.borrow_mut().extend(decoded.strict_errors.iter().flat_map(StrictError::warnings));
         }
@@ -356,6 +361,15 @@ pub(crate) fn unknown_conversion(from: (&str, &str), to: (&str, &str)) -> String
     // Go's package of the internal type is named after the group's first label.
     let package = if to.0.is_empty() { "core" } else { to.0.split('.').next().unwrap_or("") };
     format!("converting ({}.{}) to ({package}.{}): unknown conversion", from.0, from.1, to.1)
+}
+
+/// What is said of any Scale of a custom resource that does not decode.
+fn unregistered(store: &ResourceStore) -> Status {
+    Status::bad_request(format!(
+        "no kind is registered for the type {}.{} in scheme \"pkg/runtime/scheme.go:111\"",
+        store.version(),
+        store.kind()
+    ))
 }
 
 /// What is said of an object that does not say its kind.

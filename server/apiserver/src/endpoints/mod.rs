@@ -234,6 +234,9 @@ impl ResourceEndpoint for Endpoint {
         if let Some(warning) = store.served.strategy.deprecation_warning().filter(patch) {
             request.warnings.borrow_mut().push(warning.to_owned());
         }
+        if store.is_custom() && request.info.name.is_empty() && matches!(verb, Verb::Update | Verb::Patch) {
+            return answer::failed(request, &Status::bad_request("name must be provided"));
+        }
         match verb {
             Verb::Get => get::get(store, request),
             Verb::List => list::list(store, request),

@@ -301,7 +301,8 @@ fn custom_outcome<'a>(
     if target.str_at(&["kind"]).unwrap_or("").is_empty() {
         let mut text = Vec::new();
         json::encode_untyped(target, &mut text);
-        return Ok(Err(body::missing_kind(&String::from_utf8_lossy(&text))));
+        let missing = || body::missing_kind(&String::from_utf8_lossy(&text));
+        return Ok(Err(json::interpret(&text).err().map_or_else(missing, |why| why.to_string())));
     }
     let decoded = store.retype(arena, target, mode);
     if decoded.is_ok() && lacks_version(target) {

@@ -341,6 +341,10 @@ impl<C: Change> Update<C> {
         let tolerated = RefCell::default();
         let errors = field::found(|| {
             let mut errors = validation::validate_object_meta_update(&object, &old, namespaced, "metadata");
+            if store.is_custom() {
+                // The strategy of custom objects looks at their metadata as well.
+                errors.extend_from_within(..);
+            }
             let tolerated = &mut *tolerated.borrow_mut();
             errors.extend(strategy.validate_update_leniently(self.part, &object, &old, tolerated));
             errors

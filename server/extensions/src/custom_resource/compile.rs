@@ -134,6 +134,7 @@ impl CustomResource {
             versions.push(Version {
                 name: name.to_owned(),
                 kind: Arc::new(Kind {
+                    name: kind.to_owned(),
                     list_kind: list_kind.to_owned(),
                     schemas: schemas.clone(),
                     schema: own.clone(),

@@ -11,10 +11,11 @@ use ringbolt_machinery::{
     value::Value,
 };
 
-use super::schemas::{Schemas, VersionSchema};
+use super::schemas::{self, Schemas, VersionSchema};
 
 /// One version of a custom kind.
 pub struct Kind {
+    pub(super) name: String,
     pub(super) list_kind: String,
     pub(super) schemas: Arc<Schemas>,
     pub(super) schema: Arc<VersionSchema>,
@@ -43,9 +44,20 @@ impl CustomKind for Kind {
         object: &mut Value<'a>,
         unknown: Option<&mut Vec<String>>,
     ) -> Result<(), String> {
-        let structural = &self.schema.structural;
-        structural.coerce(arena, object, Metadata::Refuse, unknown).map_err(|e| e.to_string())?;
-        structural.apply_defaults(arena, object);
+        let version = object.str_at(&["apiVersion"]).unwrap_or("");
+        if version.matches('/').count() > 1 {
+            return Err(format!("unexpected GroupVersion string: {version}"));
+        }
+        // A body that is of another version, or of another kind, is refused when it is validated. What it has that is
+        // unknown is told before.
+        let said =
+            if object.str_at(&["kind"]) == Some(&*self.name) { self.schemas.find(version) } else { None };
+        let Some(schema) = said else {
+            let open = schemas::open().ok_or("the schema of anything does not compile")?;
+            return open.coerce(arena, object, Metadata::Refuse, unknown).map_err(|e| e.to_string());
+        };
+        schema.structural.coerce(arena, object, Metadata::Refuse, unknown).map_err(|e| e.to_string())?;
+        schema.structural.apply_defaults(arena, object);
         Ok(())
     }
 

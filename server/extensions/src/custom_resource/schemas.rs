@@ -1,7 +1,7 @@
 //! The schemas of all versions of a definition, and the numbers of the forms that they give what is stored.
 
 use std::sync::{
-    Arc,
+    Arc, LazyLock,
     atomic::{AtomicU32, Ordering},
 };
 
@@ -12,6 +12,18 @@ use ringbolt_machinery::{
     structural::{CompileError, Metadata, Structural},
     value::Value,
 };
+
+/// A schema that everything fits.
+const OPEN: &[u8] = br#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#;
+
+/// The schema of objects that are of no kind here: only metadata has a form.
+pub(super) fn open() -> Option<&'static Structural> {
+    static COMPILED: LazyLock<Option<Structural>> = LazyLock::new(|| {
+        let arena = Bump::new();
+        Structural::compile(&json::decode_untyped(&arena, OPEN).ok()?).ok()
+    });
+    COMPILED.as_ref()
+}
 
 /// The schema of one version.
 #[derive(Debug)]
@@ -31,8 +43,7 @@ impl VersionSchema {
     /// Compiles the schema that a version names. A version without one takes everything.
     pub(super) fn compile(api_version: String, schema: Option<&Value<'_>>) -> Result<Self, CompileError> {
         let arena = Bump::new();
-        let open = br#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#;
-        let open = json::decode_untyped(&arena, open).unwrap_or(Value::Null);
+        let open = json::decode_untyped(&arena, OPEN).unwrap_or(Value::Null);
         let schema = schema.unwrap_or(&open);
         let mut text = Vec::new();
         json::encode_untyped(schema, &mut text);
