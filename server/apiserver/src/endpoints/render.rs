@@ -9,6 +9,7 @@ use ringbolt_storage::object::{EventKind, Object};
 use super::{
     resource::ResourceStore,
     table::{IncludeObject, TableForm},
+    types::shown_end,
 };
 use crate::core::CoreState;
 
@@ -91,7 +92,7 @@ impl Render<'_> {
     pub(crate) fn json(&self, stored: &Bytes, object: Option<&Object>) -> Result<(Bytes, Bytes), Status> {
         match self.form {
             Form::Object if self.store.serves_stored_bytes() => Ok((stored.clone(), Bytes::new())),
-            Form::Object if self.store.is_custom() => Ok((self.custom(stored, object)?, Bytes::new())),
+            Form::Object if self.store.is_custom() => self.custom(stored, object),
             Form::Object if self.store.is_storage_version() => Ok((compacted(stored), Bytes::new())),
             Form::Object => Ok((self.converted(stored)?, Bytes::new())),
             Form::Partial(_) if self.store.served.strategy.annotation_of_field().is_some() => {
@@ -107,14 +108,14 @@ impl Render<'_> {
     }
 
     /// A custom object as this version shows it.
-    fn custom(&self, stored: &Bytes, object: Option<&Object>) -> Result<Bytes, Status> {
+    fn custom(&self, stored: &Bytes, object: Option<&Object>) -> Result<(Bytes, Bytes), Status> {
         if object.is_some_and(|object| self.store.shows_as_stored(object.attributes.stamp)) {
-            return Ok(stored.clone());
+            return Ok((stored.slice(..shown_end(stored)), Bytes::from_static(b"}")));
         }
         self.with_tree(stored, |store, tree| {
             let mut out = Vec::with_capacity(stored.len() + 128);
             store.encode_shown_into(tree, &mut out);
-            Bytes::from(out)
+            (Bytes::from(out), Bytes::new())
         })
     }
 

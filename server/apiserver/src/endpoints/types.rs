@@ -40,12 +40,18 @@ impl ResourceStore {
         stamp: u32,
     ) -> Result<Value<'a>, Status> {
         match &self.served.custom {
-            Some(kind) if has_form(&**kind, stamp) => self.decode_stored_plainly(arena, stored),
+            Some(kind) if has_form(&**kind, stamp) => {
+                let mut object = self.decode_stored_plainly(arena, stored)?;
+                if let Some(map) = object.as_map_mut() {
+                    map.insert("apiVersion", Value::String(arena.alloc_str(&self.group_version)));
+                }
+                Ok(object)
+            }
             _ => self.decode_stored(arena, stored),
         }
     }
 
-    /// A stored object of a custom kind as it was written, but that it says what it is.
+    /// A stored object of a custom kind as it was written: it says its kind, and the version that it was stored in.
     fn decode_stored_plainly<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
         let failed = |e: json::DecodeError| Status::internal_error(e.to_string());
         let meta = json::decode_stored(arena, self.schema, self.partial_type, stored).map_err(failed)?;
@@ -65,7 +71,6 @@ impl ResourceStore {
             _ => Map::new_in(arena),
         };
         map.insert("kind", Value::String(self.kind()));
-        map.insert("apiVersion", Value::String(arena.alloc_str(&self.group_version)));
         if let Value::Map(mut meta) = meta
             && let Some(metadata) = meta.remove("metadata")
         {
@@ -88,18 +93,27 @@ impl ResourceStore {
                 if kind.changes_to_store() {
                     kind.to_stored(&arena, &mut object);
                 }
-                self.encode_custom_into(&object, out)
+                self.encode_custom_into(&object, kind.stored_version(), out)
             }
-            Some(_) => self.encode_custom_into(object, out),
+            Some(kind) => self.encode_custom_into(object, kind.stored_version(), out),
         }
     }
 
-    /// The form of a custom object: metadata as the Schema has it, then all else in the order of the keys.
-    fn encode_custom_into(&self, object: &Value<'_>, out: &mut Vec<u8>) -> u32 {
+    /// The stored form of a custom object: metadata as the Schema has it, then all else in the order of the keys, and at
+    /// last the version that it is stored in.
+    fn encode_custom_into(&self, object: &Value<'_>, stored_version: &str, out: &mut Vec<u8>) -> u32 {
+        let splice = self.encode_members_into(object, out);
+        out.extend_from_slice(STORED_VERSION);
+        out.extend_from_slice(stored_version.as_bytes());
+        out.extend_from_slice(b"\"}");
+        splice
+    }
+
+    /// Metadata and all other members of a custom object, without the braces around them.
+    fn encode_members_into(&self, object: &Value<'_>, out: &mut Vec<u8>) -> u32 {
         let splice = json::encode_stored_into(self.schema, self.partial_type, object, out);
         out.pop();
         write_members(object, out);
-        out.push(b'}');
         splice
     }
 
@@ -118,7 +132,8 @@ impl ResourceStore {
 
     /// Appends a custom object as this version shows it, without its first brace and what it is.
     pub(crate) fn encode_shown_into(&self, object: &Value<'_>, out: &mut Vec<u8>) {
-        let splice = self.encode_custom_into(object, out);
+        let splice = self.encode_members_into(object, out);
+        out.push(b'}');
         let version = object.str_at(&["metadata", "resourceVersion"]).unwrap_or("");
         if !version.is_empty() {
             let mut text = Vec::with_capacity(version.len() + 24);
@@ -278,6 +293,19 @@ fn holds_null(object: &Value<'_>) -> bool {
         }
     }
     object.as_map().is_some_and(|map| map.iter().any(|(key, value)| key != "metadata" && is_or_holds(value)))
+}
+
+/// What stands before the version that a custom object is stored in; what is behind it ends the object.
+const STORED_VERSION: &[u8] = b",\"apiVersion\":\"";
+
+/// Where the members end that are shown of a stored custom object.
+pub(super) fn shown_end(stored: &[u8]) -> usize {
+    // A version has no quotes in it, so the last two of the text are around it.
+    let value = stored.len().checked_sub(2).and_then(|end| stored[..end].iter().rposition(|b| *b == b'"'));
+    let start = value.and_then(|quote| (quote + 1).checked_sub(STORED_VERSION.len()));
+    start
+        .filter(|start| stored[*start..].starts_with(STORED_VERSION))
+        .unwrap_or(stored.len().saturating_sub(1))
 }
 
 fn has_form(kind: &dyn CustomKind, stamp: u32) -> bool {

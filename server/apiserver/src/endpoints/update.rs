@@ -338,18 +338,23 @@ impl<C: Change> Update<C> {
             return Err(status);
         }
         let namespaced = store.served.facts.namespaced;
-        let tolerated = RefCell::default();
-        let errors = field::found(|| {
-            let mut errors = validation::validate_object_meta_update(&object, &old, namespaced, "metadata");
-            if store.is_custom() {
-                // The strategy of custom objects looks at their metadata as well.
-                errors.extend_from_within(..);
+        let of_metadata = || validation::validate_object_meta_update(&object, &old, namespaced, "metadata");
+        let errors = match store.is_custom() {
+            false => field::found(|| {
+                let mut errors = of_metadata();
+                errors.extend(strategy.validate_update(self.part, &object, &old));
+                errors
+            }),
+            true => {
+                let mut errors = of_metadata();
+                let told = errors.len();
+                errors.extend(strategy.validate_update_leniently(self.part, &object, &old, warnings));
+                if told > 0 {
+                    return Err(told_twice(invalid(&errors), told));
+                }
+                errors
             }
-            let tolerated = &mut *tolerated.borrow_mut();
-            errors.extend(strategy.validate_update_leniently(self.part, &object, &old, tolerated));
-            errors
-        });
-        warnings.append(&mut tolerated.into_inner());
+        };
         if !errors.is_empty() {
             return Err(invalid(&errors));
         }
@@ -421,6 +426,15 @@ impl<C: Change> Update<C> {
         );
         Status::conflict(store.status_group(), store.resource(), &self.name, &why)
     }
+}
+
+/// The strategy of custom objects looks at their metadata as well, so that the first causes are there twice.
+fn told_twice(mut status: Status, causes: usize) -> Status {
+    if let Some(details) = &mut status.details {
+        let first: Vec<_> = details.causes.iter().take(causes).cloned().collect();
+        details.causes.splice(0..0, first);
+    }
+    status
 }
 
 /// What a dry run answers: the object as it would be stored, with the version that is stored now, or that a new one

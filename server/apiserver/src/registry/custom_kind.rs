@@ -33,8 +33,12 @@ pub trait CustomKind: Send + Sync {
     /// Takes out nulls where there may be none.
     fn take_nulls(&self, object: &mut Value<'_>);
 
-    /// Makes of an object as it is stored one of this version: what became of the schemas since it was written counts.
+    /// Makes of an object as it is stored, in the version that it says if it says one, one of this version: what became
+    /// of the schemas since it was written counts.
     fn read_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>);
+
+    /// The version that objects are stored in: `GROUP/VERSION`.
+    fn stored_version(&self) -> &str;
 
     /// Whether what is stored of an object of this version is not all of the object as it is: the version in which it is
     /// stored may have another schema.

@@ -434,7 +434,7 @@ fn objects_of_an_older_definition() {
     let same = compile(DEFINITION, Some(&before));
     let mut server = server(&after);
     // As the definition before had them, read back from the journal: nothing is known of their form.
-    let old = r#""metadata":{"name":"old","namespace":"default","uid":"u","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"color":"red","size":3}}"#;
+    let old = r#""metadata":{"name":"old","namespace":"default","uid":"u","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"color":"red","size":3},"apiVersion":"ex.io/v1"}"#;
     server.store(ResourceId(1), "default/old", old);
     let shown = server.get(&format!("{V1}/old"), "");
     assert!(shown.body.ends_with("\"spec\":{\"color\":\"red\",\"weight\":5}}\n"), "{}", shown.body);
@@ -446,10 +446,41 @@ fn objects_of_an_older_definition() {
     let patched = server.ask("PATCH", &format!("{V1}/old"), MERGE, r#"{"metadata":{"labels":{"a":"b"}}}"#);
     assert!(patched.body.ends_with("\"spec\":{\"color\":\"red\",\"weight\":5}}\n"), "{}", patched.body);
     let stored = server.rig.site.core.storage.get(ResourceId(1), "default/old").expect("it is there");
-    assert!(stored.json.ends_with(br#""spec":{"color":"red","weight":5}}"#));
+    assert!(stored.json.ends_with(br#""spec":{"color":"red","weight":5},"apiVersion":"ex.io/v1"}"#));
     let form = |resource: &CustomResource| resource.versions[0].served().custom.expect("it is custom").form();
     assert_eq!((form(&before), form(&after) == form(&before)), (form(&same), false));
     assert_eq!(stored.attributes.stamp, form(&after));
+}
+
+#[test]
+fn objects_are_read_as_what_they_were_stored_in() {
+    let before = compile(DEFINITION, None);
+    let moved = DEFINITION
+        .replace(r#""storage": true"#, r#""storage": null"#)
+        .replace(r#""storage": false"#, r#""storage": true"#);
+    let mut server = server(&compile(&moved, Some(&before)));
+    let old = r#""metadata":{"name":"old","namespace":"default","uid":"u","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"color":"red","replicas":2},"apiVersion":"ex.io/v1"}"#;
+    server.store(ResourceId(1), "default/old", old);
+    let first = server.get(&format!("{V1}/old"), "");
+    assert!(
+        first.body.ends_with("\"spec\":{\"color\":\"red\",\"replicas\":2,\"size\":3}}\n"),
+        "{}",
+        first.body
+    );
+    let second = server.get(&format!("{V2}/old"), "");
+    assert!(second.body.ends_with("\"spec\":{\"color\":\"red\"}}\n"), "{}", second.body);
+    // Whatever is written is stored in the new version, though it says nothing new.
+    let patched = server.ask("PATCH", &format!("{V1}/old"), MERGE, "{}");
+    assert!(patched.body.ends_with("\"spec\":{\"color\":\"red\",\"extra\":9}}\n") || patched.status == 200);
+    let stored = server.rig.site.core.storage.get(ResourceId(1), "default/old").expect("it is there");
+    assert!(
+        stored.json.ends_with(br#""spec":{"color":"red"},"apiVersion":"ex.io/v2"}"#),
+        "{:?}",
+        stored.json
+    );
+    let shown = server.get(&format!("{V1}/old"), "");
+    assert!(shown.body.starts_with(r#"{"apiVersion":"ex.io/v1","kind":"Widget","metadata":"#));
+    assert!(shown.body.ends_with("\"spec\":{\"color\":\"red\"}}\n"), "{}", shown.body);
 }
 
 #[test]

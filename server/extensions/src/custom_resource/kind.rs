@@ -70,13 +70,21 @@ impl CustomKind for Kind {
     }
 
     fn read_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
-        // Defaults are those of the version that is stored, and what another one has no place for goes then.
-        let storage = &self.schemas.storage;
-        storage.trim(arena, object);
-        storage.structural.apply_defaults(arena, object);
-        if !self.is_stored_as_shown() {
+        // Defaults are those of the version that it was stored in, and what another one has no place for goes then.
+        let said = object.str_at(&["apiVersion"]).and_then(|version| self.schemas.find(version));
+        let stored = said.unwrap_or(&self.schemas.storage);
+        stored.trim(arena, object);
+        stored.structural.apply_defaults(arena, object);
+        if let Some(map) = object.as_map_mut() {
+            map.insert("apiVersion", Value::String(arena.alloc_str(&self.schema.api_version)));
+        }
+        if !self.schema.is_same(stored) {
             self.schema.trim(arena, object);
         }
+    }
+
+    fn stored_version(&self) -> &str {
+        &self.schemas.storage.api_version
     }
 
     fn changes_to_store(&self) -> bool {
