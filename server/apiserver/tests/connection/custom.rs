@@ -307,7 +307,9 @@ fn patches_that_are_refused() {
         422,
         r#"Foo.ex.io "a" is invalid: kind: Invalid value: "Foo": must be Widget"#,
     );
-    check(r#"{"apiVersion":"ex.io/v2"}"#, 422, r#"apiVersion: Invalid value: "ex.io/v2": must be ex.io/v1"#);
+    // Unknown fields are those of the version that it says.
+    check(r#"{"apiVersion":"ex.io/v2"}"#, 422, r#"strict decoding error: unknown field "spec.size""#);
+    check(r#"{"apiVersion":"ex.io/v3"}"#, 422, r#"apiVersion: Invalid value: "ex.io/v3": must be ex.io/v1"#);
     check(
         r#"{"apiVersion":null}"#,
         500,
