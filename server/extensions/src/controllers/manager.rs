@@ -78,6 +78,8 @@ impl CommitListener for Alarm {
 struct Known {
     group: String,
     accepted: Names,
+    /// It asks for names that it has not.
+    wants: bool,
     /// The generation whose schemas were looked at.
     generation: i64,
     /// Writes that failed one after the other.
@@ -276,11 +278,12 @@ impl Manager {
 
     fn remember(&mut self, definition: Definition<'_, '_>) {
         let accepted = definition.accepted_names();
+        let wants = definition.names() != accepted;
         match self.known.get_mut(definition.name()) {
-            Some(known) => known.accepted = accepted,
+            Some(known) => (known.accepted, known.wants) = (accepted, wants),
             None => {
-                let known =
-                    Known { group: definition.group().to_owned(), accepted, generation: 0, failures: 0 };
+                let group = definition.group().to_owned();
+                let known = Known { group, accepted, wants, generation: 0, failures: 0 };
                 self.known.insert(definition.name().to_owned(), known);
             }
         }
@@ -294,8 +297,10 @@ impl Manager {
         }
     }
 
+    /// Names became free: those of a group that ask for what they have not are looked at again.
     fn enqueue_group(&mut self, group: &str, but: &str) {
-        let others = self.known.iter().filter(|(name, known)| known.group == group && *name != but);
+        let waits = |known: &Known| known.wants && known.group == group;
+        let others = self.known.iter().filter(|(name, known)| waits(known) && *name != but);
         let others: Vec<String> = others.map(|(name, _)| name.clone()).collect();
         others.into_iter().for_each(|name| self.enqueue(name));
     }
@@ -356,6 +361,7 @@ impl Manager {
         status.insert("acceptedNames", decision.accepted.to_value(arena));
         // Others of this turn see what was given; names that were let go may be wanted.
         if let Some(known) = self.known.get_mut(name) {
+            known.wants = decision.accepted != asked;
             known.accepted = decision.accepted;
         }
         self.enqueue_group(&group, name);
