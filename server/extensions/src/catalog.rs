@@ -154,6 +154,11 @@ impl Catalog {
         true
     }
 
+    /// Whether a definition is served, or will be with the next publication.
+    pub(crate) fn is_served(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
     /// Takes a definition out; whether that is to be published.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let Some(entry) = self.entries.remove(name) else { return false };
@@ -275,6 +280,6 @@ mod tests {
             assert_eq!(storage_version_hash(group, version, facts.kind), facts.storage_version_hash);
         };
         check("apps", "v1", "deployments");
-        check("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        check("batch", "v1", "cronjobs");
     }
 }

@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use self::kubectl::Kubectl;
 
+mod custom;
 mod day;
 pub(crate) mod kubectl;
 mod session;
@@ -124,6 +125,14 @@ fn kubectl_1_32() {
     }
     let mut cluster = Cluster::start("kubectl-1.32");
     session::run(Path::new("kubectl"), &mut cluster, &format!("b-{}", std::process::id()));
+}
+
+#[test]
+fn kubectl_custom_resources() {
+    let program = programs().map(|p| p.join("kubectl"));
+    let mut cluster = Cluster::start("kubectl-custom");
+    let name = format!("c-{}", std::process::id());
+    custom::run(program.as_deref().unwrap_or(Path::new("kubectl")), &mut cluster, &name);
 }
 
 #[test]

@@ -23,9 +23,10 @@ pub(super) fn approval(definition: Definition<'_, '_>) -> Option<Condition> {
     Some(Condition::new(CONFORMANT, status, reason, message))
 }
 
-/// What is said of schemas that are not structural, as old ones may be; `None` where all are.
-pub(super) fn structure(definition: Definition<'_, '_>) -> Option<Condition> {
-    for version in definition.versions() {
+/// What is said of schemas that are not structural, as old ones may be; `None` where all are. Those of a definition that
+/// is served were compiled.
+pub(super) fn structure(definition: Definition<'_, '_>, is_served: bool) -> Option<Condition> {
+    for version in definition.versions().filter(|_| !is_served) {
         let schema = version.child("schema").and_then(|schema| schema.get("openAPIV3Schema"));
         let Some(schema) = schema.filter(|schema| !schema.is_null()) else { continue };
         if let Err(error) = Structural::compile(schema) {

@@ -382,7 +382,7 @@ impl Manager {
             return None;
         }
         known.generation = definition.generation();
-        let condition = conditions::structure(definition);
+        let condition = conditions::structure(definition, self.catalog.is_served(name));
         let mut object = object.clone();
         match condition {
             Some(condition) if condition.is_in(&object) => None,
