@@ -243,8 +243,9 @@ impl<'a, 's> Typed<'a, 's> {
         Ok(decoded)
     }
 
-    /// An object, or the other thing. What is neither is an error where that may be a bool, and nothing where it may be
-    /// a list; what is wrong inside ends the decoding of the whole.
+    /// An object, or the other thing. What is neither is an error where that may be a bool, and where it may be a list
+    /// something without content, which is null in JSON and yet no nil pointer. What is wrong inside ends the decoding
+    /// of the whole.
     fn alternative(
         &mut self,
         of: &Alternative,
@@ -258,7 +259,7 @@ impl<'a, 's> Typed<'a, 's> {
                 self.base.reader.skip()?;
                 return match other {
                     Type::Bool => Err(Stop::Fatal("boolean or JSON schema expected".into())),
-                    _ => Ok(None),
+                    _ => Ok(Some(Value::Null)),
                 };
             }
         };
@@ -268,8 +269,8 @@ impl<'a, 's> Typed<'a, 's> {
         if let Some(message) = std::mem::replace(&mut self.base.saved, before) {
             return Err(Stop::Fatal(message));
         }
-        // A list without items is nothing.
-        Ok(value.filter(|value| !matches!(value, Value::List(list) if list.is_empty())))
+        let has_nothing = matches!(&value, Some(Value::List(list)) if list.is_empty());
+        Ok(if has_nothing { Some(Value::Null) } else { value })
     }
 
     /// Go goes on after a value of the wrong type, and reports the first at the end.
