@@ -13,17 +13,14 @@ pub const CALLS_AT_ONCE: usize = 64;
 /// not published one by one, and few enough that the first need not wait long for the last.
 pub const DEFINITIONS_A_TURN: usize = 64;
 
-/// Events that are looked at before the definitions they are of: half a chunk of the log or so, a millisecond.
-pub const EVENTS_A_TURN: usize = 4096;
-
 /// How long objects have to go before their definition says that they do not (the API server's own minute).
 pub const CLEANUP_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Between looks at how many objects are left.
 pub const CLEANUP_LOOK: Duration = Duration::from_millis(100);
 
-/// The longest sleep without anything to do: how soon the end of the server is seen.
-pub const SLEEP_MAX: Duration = Duration::from_millis(250);
+/// The longest sleep without anything to do. Whatever comes wakes the thread, and so does the end of the server.
+pub const SLEEP_MAX: Duration = Duration::from_secs(10);
 
 /// First pause after a write failed; it doubles with each further one.
 pub const RETRY_FIRST: Duration = Duration::from_millis(20);

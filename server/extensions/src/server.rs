@@ -15,7 +15,7 @@ use ringbolt_storage::object::ResourceId;
 
 use crate::{
     catalog::{Catalog, Site},
-    controllers::{Manager, Shared},
+    controllers::{Inbox, Manager, Shared, Watcher},
 };
 
 /// What serves custom resources. CustomResourceDefinitions themselves are in the registry of the main server
@@ -41,6 +41,8 @@ impl ExtensionsServer {
         let live = server.live().clone();
         live.expect(Owner::Extensions);
         let shared = Arc::new(Shared::default());
+        let inbox = Arc::new(Inbox::default());
+        server.follow(Box::new(Watcher { definitions: self.definitions.0, inbox: inbox.clone() }));
         let follow = {
             let shared = shared.clone();
             move |hook: &HookContext| {
@@ -50,7 +52,7 @@ impl ExtensionsServer {
                 let context = hook.clone();
                 hook.spawn("extensions", move || {
                     let catalog = Catalog::new(site);
-                    Manager::new(schema, definitions, &context, live, catalog, shared).run(&signals);
+                    Manager::new(schema, definitions, &context, live, catalog, shared, inbox).run(&signals);
                 })
             }
         };

@@ -265,23 +265,30 @@ impl Delete {
 
     fn check_preconditions(&self, name: &str, uid: &str, revision: u64) -> Result<(), Status> {
         let store = &*self.store;
+        let refused = |what: &str, want: &str, found: &str, perhaps: &str| {
+            let group = store.status_group();
+            if store.served.strategy.only_marks_at_first() {
+                let why = format!(
+                    "precondition failed: {what} in precondition: {want}, {what} in object meta: {found}"
+                );
+                return Err(Status::conflict(group, store.resource(), name, &why));
+            }
+            let why = format!(
+                "the {what} in the precondition ({want}) does not match the {what} in record ({found}). The object \
+                 might have been {perhaps}"
+            );
+            Err(Status::conflict(group, store.kind(), name, &why))
+        };
         if let Some(want) = &self.options.precondition_uid
             && want != uid
         {
-            let why = format!(
-                "the UID in the precondition ({want}) does not match the UID in record ({uid}). The object might \
-                 have been deleted and then recreated"
-            );
-            return Err(Status::conflict(store.status_group(), store.kind(), name, &why));
+            return refused("UID", want, uid, "deleted and then recreated");
         }
+        let revision = revision.to_string();
         if let Some(want) = &self.options.precondition_resource_version
-            && *want != revision.to_string()
+            && *want != revision
         {
-            let why = format!(
-                "the ResourceVersion in the precondition ({want}) does not match the ResourceVersion in record \
-                 ({revision}). The object might have been modified"
-            );
-            return Err(Status::conflict(store.status_group(), store.kind(), name, &why));
+            return refused("ResourceVersion", want, &revision, "modified");
         }
         Ok(())
     }

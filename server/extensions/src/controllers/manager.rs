@@ -12,7 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread::{self, Thread},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -29,11 +29,12 @@ use ringbolt_machinery::{
     time::Moment,
     value::Value,
 };
-use ringbolt_storage::{api::CommitListener, event_log::Cursor, object::ResourceId, storage::Storage};
+use ringbolt_storage::{object::ResourceId, storage::Storage};
 
 use super::{
     cleanup::{Cleanup, Step},
     conditions,
+    inbox::Inbox,
     names::{Taken, decide},
     writer::{Reply, Update, write_all},
 };
@@ -55,20 +56,6 @@ impl Shared {
     pub(crate) fn wait(&self, signals: &LifecycleSignals) {
         while !self.synced.load(Ordering::Acquire) && !signals.shutdown_initiated.is_signaled() {
             thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-/// Wakes the thread where it sleeps.
-struct Alarm {
-    sleeps: AtomicBool,
-    thread: Thread,
-}
-
-impl CommitListener for Alarm {
-    fn committed(&self, _: u64) {
-        if self.sleeps.swap(false, Ordering::AcqRel) {
-            self.thread.unpark();
         }
     }
 }
@@ -96,9 +83,9 @@ pub(crate) struct Manager {
     live: Live,
     catalog: Catalog,
     shared: Arc<Shared>,
-    alarm: Arc<Alarm>,
-    /// Where the events that nobody looked at begin; `None` before everything was read.
-    cursor: Option<Cursor>,
+    inbox: Arc<Inbox>,
+    /// Everything is to be read anew.
+    is_lost: bool,
     known: HashMap<String, Known>,
     cleanups: HashMap<String, Cleanup>,
     /// Definitions to look at, in order, each once.
@@ -116,9 +103,8 @@ impl Manager {
         live: Live,
         catalog: Catalog,
         shared: Arc<Shared>,
+        inbox: Arc<Inbox>,
     ) -> Manager {
-        let alarm = Arc::new(Alarm { sleeps: AtomicBool::new(false), thread: thread::current() });
-        hook.storage.add_listener(alarm.clone());
         Manager {
             schema,
             ty: definitions.1,
@@ -128,8 +114,8 @@ impl Manager {
             live,
             catalog,
             shared,
-            alarm,
-            cursor: None,
+            inbox,
+            is_lost: true,
             known: HashMap::new(),
             cleanups: HashMap::new(),
             queue: VecDeque::new(),
@@ -143,71 +129,60 @@ impl Manager {
             // A fault in one definition must not end the others, and not be for ever.
             if catch_unwind(AssertUnwindSafe(|| self.turn())).is_err() {
                 tracing::error!("the controllers of custom resources panicked; everything is read anew");
-                self.cursor = None;
+                self.is_lost = true;
                 thread::sleep(limits::PANIC_PAUSE);
             }
         }
     }
 
     fn turn(&mut self) {
-        if self.cursor.is_none() {
+        let news = self.inbox.take();
+        if news.all || self.is_lost {
             self.resync();
+            self.is_lost = false;
         }
-        let more = self.take_events();
-        self.due(Instant::now());
-        self.look(limits::DEFINITIONS_A_TURN);
-        if more || !self.queue.is_empty() {
-            return;
-        }
+        news.names.into_iter().for_each(|name| self.enqueue(name));
         let now = Instant::now();
-        let next = self.later.keys().next().map(|(at, _)| at.saturating_duration_since(now));
-        let pause = next.unwrap_or(limits::SLEEP_MAX).min(limits::SLEEP_MAX);
-        self.alarm.sleeps.store(true, Ordering::Release);
-        // What was committed before the alarm was set did not wake anybody.
-        if !self.has_events() {
-            thread::park_timeout(pause);
+        self.due(now);
+        if !self.queue.is_empty() {
+            return self.look(limits::DEFINITIONS_A_TURN);
         }
-        self.alarm.sleeps.store(false, Ordering::Release);
+        let next = self.later.keys().next().map(|(at, _)| at.saturating_duration_since(now));
+        self.inbox.wait(next.unwrap_or(limits::SLEEP_MAX).min(limits::SLEEP_MAX));
     }
 
     /// Reads everything. What is there at the start is published at once, all together.
     fn resync(&mut self) {
-        let revision = self.storage.revision();
-        self.cursor = self.storage.events_after(revision).ok();
         let snapshot = self.storage.snapshot(self.definitions);
         let names: Vec<String> = snapshot.range("", None).map(|object| object.name().to_owned()).collect();
         let gone: Vec<String> =
             self.known.keys().filter(|name| snapshot.get(name).is_none()).cloned().collect();
-        gone.iter().for_each(|name| self.forget(name));
+        for name in &gone {
+            self.catalog.remove(name);
+            self.forget(name);
+        }
         // Names that were accepted are known before any is given.
         for name in &names {
-            let arena = Bump::new();
-            if let Some(object) = self.read(&arena, name) {
-                self.remember(Definition(&object));
-                self.catalog.update(Definition(&object));
-            }
+            self.guarded(name, |manager| {
+                let arena = Bump::new();
+                if let Some(object) = manager.read(&arena, name) {
+                    manager.remember(Definition(&object));
+                    manager.catalog.update(Definition(&object));
+                }
+            });
         }
         self.catalog.publish(&self.live);
         self.shared.synced.store(true, Ordering::Release);
-        names.into_iter().chain(gone).for_each(|name| self.enqueue(name));
+        names.into_iter().for_each(|name| self.enqueue(name));
     }
 
-    fn has_events(&self) -> bool {
-        let revision = self.storage.revision();
-        self.cursor.as_ref().is_none_or(|cursor| cursor.clone().next(revision).is_some())
-    }
-
-    /// Whether there are more.
-    fn take_events(&mut self) -> bool {
-        let revision = self.storage.revision();
-        for _ in 0..limits::EVENTS_A_TURN {
-            let Some(cursor) = &mut self.cursor else { return true };
-            let Some(event) = cursor.next(revision) else { return false };
-            if event.object.resource == self.definitions {
-                self.enqueue(event.object.name().to_owned());
-            }
+    /// A fault in one definition must not be the end of the others.
+    fn guarded<T>(&mut self, name: &str, look: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let result = catch_unwind(AssertUnwindSafe(|| look(self)));
+        if result.is_err() {
+            tracing::error!(name, "looking at a definition panicked; it stays as it is");
         }
-        true
+        result.ok()
     }
 
     fn enqueue(&mut self, name: String) {
@@ -246,17 +221,10 @@ impl Manager {
         for _ in 0..most {
             let Some(name) = self.queue.pop_front() else { break };
             self.queued.remove(&name);
-            let arena = Bump::new();
-            let Some(object) = self.read(&arena, &name) else {
-                changed |= self.catalog.remove(&name);
-                self.forget(&name);
-                continue;
-            };
-            self.remember(Definition(&object));
-            changed |= self.catalog.update(Definition(&object));
-            if let Some(object) = self.next_state(&arena, &name, object) {
-                updates.push(Update::of(self.schema, self.ty, &arena, &name, object));
-            }
+            let looked = self.guarded(&name, |manager| manager.look_at(&name));
+            let Some((publish, update)) = looked else { continue };
+            changed |= publish;
+            updates.extend(update);
         }
         if changed {
             self.catalog.publish(&self.live);
@@ -274,6 +242,19 @@ impl Manager {
             known.generation = 0;
             self.enqueue_at(Instant::now() + pause, &name);
         }
+    }
+
+    /// Looks at one: whether it is to be published, and what is to be written.
+    fn look_at(&mut self, name: &str) -> (bool, Option<Update>) {
+        let arena = Bump::new();
+        let Some(object) = self.read(&arena, name) else {
+            self.forget(name);
+            return (self.catalog.remove(name), None);
+        };
+        self.remember(Definition(&object));
+        let publish = self.catalog.update(Definition(&object));
+        let next = self.next_state(&arena, name, object);
+        (publish, next.map(|object| Update::of(self.schema, self.ty, &arena, name, object)))
     }
 
     fn remember(&mut self, definition: Definition<'_, '_>) {

@@ -2,8 +2,12 @@
 
 mod cleanup;
 mod conditions;
+mod inbox;
 mod manager;
 mod names;
 mod writer;
 
-pub(crate) use manager::{Manager, Shared};
+pub(crate) use self::{
+    inbox::{Inbox, Watcher},
+    manager::{Manager, Shared},
+};
