@@ -275,6 +275,10 @@ impl<C: Change> Change for Rescale<C> {
         match (paths, parent.as_map_mut()) {
             (Some(paths), _) => {
                 paths.set_spec_replicas(&mut parent, replicas).map_err(Status::unknown_error)?;
+                // Objects that were made on the way have defaults, which are there where it is shown as stored.
+                if let Some(kind) = self.parent.served.custom.as_ref().filter(|kind| kind.form() != 0) {
+                    kind.fill_in(arena, &mut parent);
+                }
             }
             (None, Some(map)) => {
                 map.map_mut("spec").insert("replicas", Value::Int(replicas));

@@ -223,7 +223,8 @@ impl FieldManager<'_> {
         // What cannot be compared leaves everything as it was.
         let is_built_in = matches!(self.root, Root::BuiltIn(_));
         let fits = |object| validate(arena, self.schema, self.root, object, Duplicates::Allowed).is_empty();
-        if !is_built_in && !(fits(new) && fits(live)) {
+        let can_be_compared = is_built_in || fits(new) && fits(live);
+        if !can_be_compared {
             return ours.cloned();
         }
         let Some(comparison) = updater.compare(live, new) else { return ours.cloned() };
