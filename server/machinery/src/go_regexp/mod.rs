@@ -6,6 +6,7 @@ mod parse;
 mod program;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::fmt;
 

@@ -359,7 +359,7 @@ fn operations_say_what_they_do() {
 /// What others wrote goes another way to protobuf than what is written here, and comes to the same.
 #[test]
 fn protobuf_of_documents_that_are_read() {
-    for name in v3::names(&contents().groups, true) {
+    for name in v3::names(contents().groups, true) {
         let read = v3::protobuf_of(&v3::json(&contents(), &name).unwrap()).unwrap();
         assert!(read == v3::protobuf(&contents(), &name).unwrap(), "{name}");
     }

@@ -168,7 +168,13 @@ fn age(text: &str, now: Moment) -> String {
 /// `selectableFields`: what objects can be selected by beyond their name and namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelectableFields {
-    fields: Box<[(Box<str>, Result<JsonPath, JsonPathError>)]>,
+    fields: Box<[SelectableField]>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct SelectableField {
+    name: Box<str>,
+    path: Result<JsonPath, JsonPathError>,
 }
 
 impl SelectableFields {
@@ -177,14 +183,15 @@ impl SelectableFields {
         let fields = fields.and_then(Value::as_list).into_iter().flatten();
         let field = |field: &Value<'_>| {
             let path = field.str_at(&["jsonPath"]).unwrap_or_default();
-            (path.strip_prefix('.').unwrap_or(path).into(), JsonPath::parse(&format!("{{{path}}}")))
+            let name = path.strip_prefix('.').unwrap_or(path).into();
+            SelectableField { name, path: JsonPath::parse(&format!("{{{path}}}")) }
         };
         SelectableFields { fields: fields.map(field).collect() }
     }
 
     /// The names that selectors use (`spec.color`).
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.fields.iter().map(|(name, _)| &**name)
+        self.fields.iter().map(|field| &*field.name)
     }
 
     /// Whether there are none.
@@ -194,8 +201,8 @@ impl SelectableFields {
 
     /// The value of a field, as text; empty where the object has none. `None` where it is no field to select by.
     pub fn value(&self, name: &str, object: &Value<'_>) -> Option<Result<String, String>> {
-        let (_, path) = self.fields.iter().find(|(known, _)| **known == *name)?;
-        Some(match path {
+        let field = self.fields.iter().find(|field| *field.name == *name)?;
+        Some(match &field.path {
             Err(error) => Err(format!("unexpected error parsing jsonPath: {error}")),
             Ok(path) => match path.find(object) {
                 Err(error) => Err(format!("unexpected error finding value with jsonPath: {error}")),

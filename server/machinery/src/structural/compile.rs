@@ -9,10 +9,11 @@ use super::{
     json::{Float, Json},
     node::{
         Additional, EMBEDDED, INT_OR_STRING, ListType, MapType, NULLABLE, NodeData, NodeId, PRESERVE, Rest,
-        Rule, Text, Type, ValidationData,
+        Rule, Text, Type,
     },
     pattern::Pattern,
     props::Props,
+    value_validation::ValidationData,
 };
 use crate::{json, value::Value};
 

@@ -59,12 +59,11 @@ fn embedded(map: &Map<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         Some(Value::String("")) => {
             errors.push(FieldError::invalid(at("apiVersion"), "", "must not be empty"))
         }
-        Some(Value::String(version)) => {
-            if version.matches('/').count() > 1 {
-                let text = format!("unexpected GroupVersion string: {version}");
-                errors.push(FieldError::invalid(at("apiVersion"), *version, text));
-            }
+        Some(Value::String(version)) if version.matches('/').count() > 1 => {
+            let text = format!("unexpected GroupVersion string: {version}");
+            errors.push(FieldError::invalid(at("apiVersion"), *version, text));
         }
+        Some(Value::String(_)) => {}
         Some(other) => errors.push(not_a_string(at("apiVersion"), other)),
     }
     match map.get("kind") {

@@ -23,14 +23,16 @@ mod scale;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod value_validation;
 
 pub use columns::{Column, Columns, SelectableFields};
 pub use compile::CompileError;
 pub use json::{Float, Json};
-pub use node::{AdditionalProperties, ListType, MapType, Node, NodeId, Rule, Type, ValueValidation};
+pub use node::{AdditionalProperties, ListType, MapType, Node, NodeId, Rule, Type};
 pub use object_meta::{CoerceError, Metadata};
 pub use scale::{Scale, nested};
 pub use validate::same_values;
+pub use value_validation::ValueValidation;
 
 use node::{NodeData, Text};
 use pattern::Pattern;

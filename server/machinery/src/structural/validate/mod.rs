@@ -2,14 +2,17 @@
 //! failures of alternatives, and its tolerance of what an update leaves as it was.
 
 mod fault;
+mod junctor;
 mod number;
 mod ratchet;
+mod scalar;
 
 pub(super) use fault::bad_value;
 use fault::{Fault, Place};
 pub(super) use number::go_int;
 use ratchet::Correlated;
 pub use ratchet::same_values;
+use scalar::{enumeration, string, type_fault};
 
 use super::{AdditionalProperties, Node, Structural, Type, formats};
 use crate::{
@@ -216,113 +219,6 @@ impl Validator {
         if formats::is_recognized(ty, format) { format } else { "" }
     }
 
-    /// `anyOf`, `oneOf`, `allOf` and `not`.
-    fn junctors(
-        &self,
-        node: Node<'_>,
-        value: &Value<'_>,
-        place: &Place<'_>,
-        faults: &mut Vec<Fault>,
-    ) -> Outcome {
-        let mut outcome = Outcome { matches: 1, valid: true };
-        let Some(validation) = node.validation() else { return outcome };
-        if validation.any_of().len() > 0 {
-            self.any_of(validation.any_of(), value, place, &mut outcome, faults);
-        }
-        if validation.one_of().len() > 0 {
-            self.one_of(validation.one_of(), value, place, &mut outcome, faults);
-        }
-        if validation.all_of().len() > 0 {
-            let mut validated = 0;
-            for schema in validation.all_of() {
-                let result = self.value(schema, value, None, place, faults);
-                validated += usize::from(result.valid);
-                outcome.merge(result);
-            }
-            if validated != validation.all_of().len() {
-                let none = if validated == 0 { ". None validated" } else { "" };
-                outcome.fail(
-                    faults,
-                    Fault::composite(place, &format!("must validate all the schemas (allOf){none}")),
-                );
-            }
-        }
-        if let Some(not) = validation.not()
-            && self.value(not, value, None, place, &mut Vec::new()).valid
-        {
-            outcome.fail(faults, Fault::composite(place, "must not validate the schema (not)"));
-        }
-        outcome
-    }
-
-    fn any_of<'s>(
-        &self,
-        schemas: impl Iterator<Item = Node<'s>>,
-        value: &Value<'_>,
-        place: &Place<'_>,
-        outcome: &mut Outcome,
-        faults: &mut Vec<Fault>,
-    ) {
-        let mut best: Option<(usize, Vec<Fault>)> = None;
-        for schema in schemas {
-            let mut found = Vec::new();
-            let result = self.value(schema, value, None, place, &mut found);
-            if result.valid {
-                outcome.matches += result.matches;
-                return;
-            }
-            if best.as_ref().is_none_or(|(matches, _)| result.matches > *matches) {
-                best = Some((result.matches, found));
-            }
-        }
-        outcome.fail(faults, Fault::composite(place, "must validate at least one schema (anyOf)"));
-        self.keep(best, outcome, faults);
-    }
-
-    fn one_of<'s>(
-        &self,
-        schemas: impl Iterator<Item = Node<'s>>,
-        value: &Value<'_>,
-        place: &Place<'_>,
-        outcome: &mut Outcome,
-        faults: &mut Vec<Fault>,
-    ) {
-        let mut best: Option<(usize, Vec<Fault>)> = None;
-        let mut first = None;
-        let mut validated = 0;
-        for schema in schemas {
-            let mut found = Vec::new();
-            let result = self.value(schema, value, None, place, &mut found);
-            if result.valid {
-                validated += 1;
-                best = None;
-                first.get_or_insert(result.matches);
-            } else if validated == 0 && best.as_ref().is_none_or(|(matches, _)| result.matches > *matches) {
-                best = Some((result.matches, found));
-            }
-        }
-        let how_many = match validated {
-            1 => {
-                outcome.matches += first.unwrap_or(0);
-                return;
-            }
-            0 => "Found none valid".to_owned(),
-            n => format!("Found {n} valid alternatives"),
-        };
-        let text = format!("must validate one and only one schema (oneOf). {how_many}");
-        outcome.fail(faults, Fault::composite(place, &text));
-        self.keep(best, outcome, faults);
-    }
-
-    /// The failure with the most matches is the one that is told.
-    fn keep(&self, best: Option<(usize, Vec<Fault>)>, outcome: &mut Outcome, faults: &mut Vec<Fault>) {
-        let Some((matches, found)) = best else { return };
-        outcome.matches += matches;
-        for fault in found {
-            outcome.fail(faults, fault);
-        }
-    }
-
     fn list(
         &self,
         node: Node<'_>,
@@ -427,84 +323,4 @@ impl Validator {
         }
         correlated?.member(key)
     }
-}
-
-/// What Go's numbers are when they are looked at as integers: floats that are whole, or nearly.
-fn is_json_integer(f: f64) -> bool {
-    const MAX: f64 = 9_007_199_254_740_991.0;
-    if !f.is_finite() || f.abs() > MAX {
-        return false;
-    }
-    let rounded = f.round();
-    f == rounded || rounded != 0.0 && (f - rounded).abs() < 1e-9 * rounded.abs()
-}
-
-fn type_fault(
-    node: Node<'_>,
-    types: Types,
-    format: &str,
-    value: &Value<'_>,
-    place: &Place<'_>,
-) -> Option<Fault> {
-    let (ty, own_format) = match value {
-        Value::Bool(_) => (Type::Boolean, ""),
-        Value::String(_) => (Type::String, ""),
-        Value::Int(_) => (Type::Integer, "int64"),
-        Value::Float(_) => (Type::Number, "float64"),
-        Value::List(_) => (Type::Array, ""),
-        _ => (Type::Object, ""),
-    };
-    let whole = matches!(value, Value::Float(f) if is_json_integer(*f)) && types.has(Type::Integer);
-    let fits = types.has(ty) || whole || ty == Type::Integer && types.has(Type::Number);
-    let textual = matches!(value, Value::String(_) | Value::List(_));
-    if !textual && !format.is_empty() && !fits && format != own_format {
-        return Some(Fault::wrong_type(place, format, own_format));
-    }
-    let numeric = types.has(Type::Number) || types.has(Type::Integer);
-    if !numeric && !format.is_empty() && textual || fits {
-        return None;
-    }
-    Some(Fault::wrong_type(place, &types.names(node), ty.name()))
-}
-
-/// The first of the bounds of a text that does not hold.
-fn string(node: Node<'_>, text: &str, place: &Place<'_>, faults: &mut Vec<Fault>) -> Outcome {
-    let mut outcome = Outcome::FINE;
-    let Some(validation) = node.validation() else { return outcome };
-    let value = Value::String(text);
-    if validation.max_length().is_some() || validation.min_length().is_some() {
-        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        if let Some(max) = validation.max_length()
-            && length > max
-        {
-            outcome.fail(faults, Fault::too_long(place, max));
-            return outcome;
-        }
-        if let Some(min) = validation.min_length()
-            && length < min
-        {
-            outcome
-                .fail(faults, Fault::bounded(place, &value, format!("should be at least {min} chars long")));
-            return outcome;
-        }
-    }
-    if let Some(pattern) = validation.compiled_pattern() {
-        let text_of = match &pattern.regexp {
-            Ok(regexp) if regexp.is_match(text) => return outcome,
-            Ok(_) => pattern.text.to_string(),
-            Err(error) => format!("{}, but pattern is invalid: {error}", pattern.text),
-        };
-        outcome.fail(faults, Fault::bounded(place, &value, format!("should match '{text_of}'")));
-    }
-    outcome
-}
-
-fn enumeration(node: Node<'_>, value: &Value<'_>, place: &Place<'_>, faults: &mut Vec<Fault>) -> Outcome {
-    let mut outcome = Outcome::FINE;
-    let Some(validation) = node.validation() else { return outcome };
-    let values = validation.enumeration();
-    if !values.is_empty() && !values.iter().any(|one| fault::is_enumerated(one, value)) {
-        outcome.fail(faults, Fault::not_enumerated(place, value, values));
-    }
-    outcome
 }

@@ -1,6 +1,6 @@
 //! Bounds of numbers. Go keeps bounds as floats and looks at them as integers where the value is one.
 
-use super::{Fault, Outcome, Place, Types, is_json_integer};
+use super::{Fault, Outcome, Place, Types, scalar::is_json_integer};
 use crate::{
     json::quote,
     structural::{Node, Type},
