@@ -5,7 +5,7 @@ use ringbolt_apiserver::{
     selectable::{NO_FIELDS, Path, Selectable},
 };
 use ringbolt_machinery::scan;
-use ringbolt_storage::object::{Attributes, Inspect, ResourceId};
+use ringbolt_storage::object::{Attributes, Inspect, ResourceId, Stamp};
 
 /// What is read of every object.
 const DELETION_TIMESTAMP: Path = &["metadata", "deletionTimestamp"];
@@ -64,7 +64,7 @@ impl Inspect for StoredInspect {
             fields: of.selectable().read(|path| scalar(path + 2)),
             indexed: of.selectable().is_indexed(),
             terminating: scalar(0).is_some(),
-            stamp: 0,
+            stamp: Stamp::default(),
         }
     }
 }

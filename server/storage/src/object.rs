@@ -1,6 +1,9 @@
 //! The stored form of an object, and what is published of it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use bytes::Bytes;
 
@@ -40,10 +43,43 @@ pub struct Attributes {
     pub indexed: bool,
     /// `metadata.deletionTimestamp` is set (for a namespace: nothing may be created in it).
     pub terminating: bool,
-    /// A number by which the server knows, while it runs, in which form it has written the object; 0 for what was read
-    /// back.
-    pub stamp: u32,
+    /// By which the server knows, while it runs, in which form the object is written.
+    pub stamp: Stamp,
 }
+
+/// A number that means something to the server: the form an object is written in. 0 where that is not known, as of what
+/// was read back; who finds it out puts it down for all others.
+#[derive(Debug, Default)]
+pub struct Stamp(AtomicU32);
+
+impl Stamp {
+    /// A number.
+    pub fn new(number: u32) -> Stamp {
+        Stamp(AtomicU32::new(number))
+    }
+    /// The number.
+    pub fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+    /// Puts down another one. It says nothing about other memory: the object itself never changes.
+    pub fn set(&self, number: u32) {
+        self.0.store(number, Ordering::Relaxed);
+    }
+}
+
+impl Clone for Stamp {
+    fn clone(&self) -> Stamp {
+        Stamp::new(self.get())
+    }
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Stamp) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for Stamp {}
 
 impl Attributes {
     /// Where the object stands in the index, if it is in it.

@@ -180,7 +180,7 @@ impl Delete {
     fn step(&self, arena: &Bump, stored: &Object, name: &str) -> Result<Step, Status> {
         let store = &*self.store;
         let strategy = &*store.served.strategy;
-        let mut object = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp)?;
+        let mut object = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp.get())?;
         let uid = metadata::text(&object, "uid").to_owned();
         self.check_preconditions(name, &uid, stored.revision)?;
         let attributes = Attributes {

@@ -6,7 +6,7 @@ use ringbolt_machinery::{
     validation::labels::each_in_order,
     value::{Map, Value},
 };
-use ringbolt_storage::object::{Attributes, Object};
+use ringbolt_storage::object::{Attributes, Object, Stamp};
 
 use super::{
     identity::{generate_name, now_rfc3339},
@@ -170,7 +170,7 @@ pub(crate) fn attributes(object: &Value<'_>, selectable: &Selectable, stamp: u32
         fields: selectable.of_tree(object),
         indexed: selectable.is_indexed(),
         terminating: is_terminating(object),
-        stamp,
+        stamp: Stamp::new(stamp),
     }
 }
 

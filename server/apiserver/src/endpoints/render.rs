@@ -81,7 +81,7 @@ impl Render<'_> {
     /// Whether [`Render::json`] of an object is a cut from what is stored, and not encoded anew.
     pub(crate) fn is_cut_from_stored(&self, object: &Object) -> bool {
         match self.form {
-            Form::Object => self.store.shows_as_stored(object.attributes.stamp),
+            Form::Object => self.store.shows_as_stored(object.attributes.stamp.get()),
             Form::Partial(_) => self.store.served.strategy.annotation_of_field().is_none(),
             Form::Table(_) => false,
         }
@@ -109,14 +109,24 @@ impl Render<'_> {
 
     /// A custom object as this version shows it.
     fn custom(&self, stored: &Bytes, object: Option<&Object>) -> Result<(Bytes, Bytes), Status> {
-        if object.is_some_and(|object| self.store.shows_as_stored(object.attributes.stamp)) {
-            return Ok((stored.slice(..shown_end(stored)), Bytes::from_static(b"}")));
+        let cut = || (stored.slice(..shown_end(stored)), Bytes::from_static(b"}"));
+        if object.is_some_and(|object| self.store.shows_as_stored(object.attributes.stamp.get())) {
+            return Ok(cut());
         }
-        self.with_tree(stored, |store, tree| {
+        let shown = self.with_tree(stored, |store, tree| {
             let mut out = Vec::with_capacity(stored.len() + 128);
             store.encode_shown_into(tree, &mut out);
-            (Bytes::from(out), Bytes::new())
-        })
+            out
+        })?;
+        let form = self.store.form();
+        if let Some(object) = object.filter(|_| form != 0)
+            && shown.split_last() == Some((&b'}', &stored[..shown_end(stored)]))
+        {
+            // It has the form of today, whenever it was written: nobody needs to look again.
+            object.attributes.stamp.set(form);
+            return Ok(cut());
+        }
+        Ok((Bytes::from(shown), Bytes::new()))
     }
 
     /// Metadata without the annotation that stands for a field, the closing brace of the object behind it.

@@ -254,7 +254,7 @@ impl ResourceStore {
         let Some(kind) = &self.served.custom else { return String::new() };
         let Some(name) = kind.selectable().names().nth(number) else { return String::new() };
         let arena = Bump::new();
-        let Ok(tree) = self.decode_stored_as(&arena, &object.json, object.attributes.stamp) else {
+        let Ok(tree) = self.decode_stored_as(&arena, &object.json, object.attributes.stamp.get()) else {
             return String::new();
         };
         kind.selectable().value(name, &tree).and_then(Result::ok).unwrap_or_default()

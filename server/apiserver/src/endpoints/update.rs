@@ -294,7 +294,7 @@ impl<C: Change> Update<C> {
     ) -> Result<(Step, Option<Box<dyn Survey>>), Status> {
         let store = &*self.store;
         let strategy = &*store.served.strategy;
-        let old = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp)?;
+        let old = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp.get())?;
         // Both lie in the arena, which forgets them at once: taking them apart would be a walk for nothing.
         let old = ManuallyDrop::new(old);
         let mut object = ManuallyDrop::new(self.change.object(arena, Some((stored, &old)), warnings)?);

@@ -310,10 +310,9 @@ impl WatchSource {
         }
         if self.store.is_custom() {
             self.place = Some(self.store.retirement.tell(self.place, waker));
-            if self.store.retirement.is_over() {
-                return Ok(StreamState::End);
-            }
         }
+        // What has come until then is told yet.
+        let is_over = self.store.is_custom() && self.store.retirement.is_over();
         if let Some(subscription) = &self.subscription {
             subscription.set_waker(waker);
         }
@@ -337,6 +336,9 @@ impl WatchSource {
         self.subscription = Some(subscription);
         if full? {
             return Ok(StreamState::Full);
+        }
+        if is_over {
+            return Ok(StreamState::End);
         }
         let Some(subscription) = &self.subscription else { return Ok(StreamState::End) };
         if subscription.is_cut() {

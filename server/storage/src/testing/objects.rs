@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::{
     api::{Action, Precondition, Write},
     fields::Fields,
-    object::{Attributes, EncodedObject, Inspect, Object, ResourceId},
+    object::{Attributes, EncodedObject, Inspect, Object, ResourceId, Stamp},
     update::Update,
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn attributes(text: &str) -> Attributes {
         fields: Fields::new([word, text]),
         indexed: true,
         terminating: text == "terminating",
-        stamp: 0,
+        stamp: Stamp::default(),
     }
 }
 
