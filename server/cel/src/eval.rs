@@ -397,10 +397,10 @@ impl<'a> Context<'a> {
                 }
             }
             other => {
-                let t = other.type_of();
+                let name = go_name(other);
                 return self.error(match fold.var2 {
-                    Some(_) => format!("unsupported comprehension range type: {}", t.name()),
-                    None => format!("got '{}', expected iterable type", t.name()),
+                    Some(_) => format!("unsupported comprehension range type: {name}"),
+                    None => format!("got '{name}', expected iterable type"),
                 });
             }
         }
@@ -422,5 +422,23 @@ impl<'a> Context<'a> {
         let val = self.eval(&fold.step);
         self.set(fold.accu, val);
         true
+    }
+}
+
+/// What Go calls the type of a value that cannot be iterated over.
+fn go_name(val: Val<'_>) -> &'static str {
+    match val {
+        Val::Null => "types.Null",
+        Val::Bool(_) => "types.Bool",
+        Val::Int(_) => "types.Int",
+        Val::Uint(_) => "types.Uint",
+        Val::Double(_) => "types.Double",
+        Val::String(_) => "types.String",
+        Val::Bytes(_) => "types.Bytes",
+        Val::Timestamp(_) => "types.Timestamp",
+        Val::Duration(_) => "types.Duration",
+        Val::Type(_) => "*types.Type",
+        Val::Optional(_) => "*types.Optional",
+        _ => "ref.Val",
     }
 }

@@ -101,6 +101,11 @@ fn named(name: &str) -> Type {
         "quantity" => Type::Struct(QUANTITY.into()),
         "semver" => Type::Struct(SEMVER.into()),
         "namedformat" => Type::Struct(NAMED_FORMAT.into()),
+        "authorizer" => Type::Struct("kubernetes.authorization.Authorizer".into()),
+        "pathcheck" => Type::Struct("kubernetes.authorization.PathCheck".into()),
+        "groupcheck" => Type::Struct("kubernetes.authorization.GroupCheck".into()),
+        "resourcecheck" => Type::Struct("kubernetes.authorization.ResourceCheck".into()),
+        "decision" => Type::Struct("kubernetes.authorization.Decision".into()),
         _ => Type::Dyn,
     }
 }

@@ -29,6 +29,8 @@ mod schema;
 mod semver;
 mod source;
 mod syntax;
+#[cfg(test)]
+mod tests;
 mod time;
 mod types;
 mod unescape;

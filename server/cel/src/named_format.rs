@@ -132,7 +132,7 @@ pub(crate) static FORMATS: &[NamedFormat] = &[
     NamedFormat {
         function: "uuid",
         name: "uuid",
-        regex_size: 83,
+        regex_size: 71,
         errors: |text| one(is_uuid(text), "does not match the UUID format"),
     },
     NamedFormat {
@@ -144,13 +144,13 @@ pub(crate) static FORMATS: &[NamedFormat] = &[
     NamedFormat {
         function: "date",
         name: "date",
-        regex_size: 70,
+        regex_size: 71,
         errors: |text| one(Timestamp::parse_date(text).is_some(), "invalid date"),
     },
     NamedFormat {
         function: "datetime",
         name: "datetime",
-        regex_size: 70,
+        regex_size: 71,
         errors: |text| one(is_date_time(text), "invalid datetime"),
     },
 ];

@@ -70,6 +70,8 @@ pub(crate) struct Schema {
     /// Bytes of the longest string of `enum`, where there is an `enum`.
     pub(crate) enum_length: Option<i64>,
     pub(crate) has_default: bool,
+    /// Of a resource: what its schema says itself.
+    declared: Option<Arc<Schema>>,
 }
 
 /// Characters that a name may have (`DNS1123SubdomainMaxLength`).
@@ -96,6 +98,7 @@ impl Schema {
             max_properties: None,
             enum_length: None,
             has_default: false,
+            declared: None,
         }
     }
 
@@ -154,6 +157,11 @@ impl Schema {
         Some(&properties[at].1)
     }
 
+    /// One of `properties` as they are declared, without what all resources have.
+    pub(crate) fn declared_property(&self, name: &str) -> Option<&Arc<Schema>> {
+        self.declared.as_deref().unwrap_or(self).property(name)
+    }
+
     /// The schema of a resource: with `apiVersion`, `kind` and the names of `metadata`, and no more of the latter.
     pub(crate) fn as_resource(self: &Arc<Self>) -> Arc<Schema> {
         let is = |schema: Option<&Arc<Schema>>, kind| schema.is_some_and(|s| s.kind == kind);
@@ -184,6 +192,7 @@ impl Schema {
         properties.push(("metadata".into(), Arc::new(meta)));
         properties.sort_by(|a, b| a.0.cmp(&b.0));
         out.properties = Some(properties.into());
+        out.declared = Some(self.clone());
         Arc::new(out)
     }
 }

@@ -84,7 +84,7 @@ fn member<'a>(map: Option<&'a Map<'a>>, key: &str) -> Option<&'a Value<'a>> {
 impl<'a> Correlated<'a> {
     fn member(self, key: &str) -> Option<Correlated<'a>> {
         let (old, new) = (member(self.old.as_map(), key)?, member(self.new.as_map(), key)?);
-        let schema = self.schema.property(key).or(self.schema.additional.as_ref())?;
+        let schema = self.schema.declared_property(key).or(self.schema.additional.as_ref())?;
         Some(Correlated { schema, old, new })
     }
 
