@@ -65,8 +65,7 @@ impl Backend {
         before: Option<&Backend>,
     ) -> Backend {
         let settings = TlsSettings {
-            // It is base64: the kind's decoder has seen to that.
-            authorities: BASE64_STANDARD.decode(&api_service.ca_bundle).unwrap_or_default(),
+            authorities: authorities(&api_service.ca_bundle),
             insecure: api_service.insecure_skip_tls_verify,
             pair: identity.pair.load().as_deref().cloned(),
         };
@@ -76,5 +75,26 @@ impl Backend {
             None => Client::new(outgoing, &settings),
         };
         Backend { service: service.clone(), client, settings }
+    }
+}
+
+/// The PEM of a bundle. What is no base64, which the kind's decoder refuses, is no PEM either: it must not be taken for
+/// nothing, which stands for the authorities of the system.
+fn authorities(bundle: &[u8]) -> Vec<u8> {
+    let text: Vec<u8> = bundle.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    BASE64_STANDARD.decode(&text).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundles() {
+        let check = |bundle: &[u8], expect: &[u8]| assert_eq!(authorities(bundle), expect);
+        check(b"", b"");
+        check(b"YWJj", b"abc");
+        check(b"YW\nJj\r\n", b"abc");
+        check(b"!", b"!");
     }
 }

@@ -50,7 +50,7 @@ impl Definitions {
 
     /// All group-versions that some definition serves.
     pub(crate) fn served(&self) -> impl Iterator<Item = Wanted> {
-        self.served.keys().map(|version| wanted(version))
+        self.served.keys().map(wanted)
     }
 
     /// What the APIService of a name should say.

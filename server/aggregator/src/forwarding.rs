@@ -2,7 +2,10 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use ringbolt_apiserver::{authentication::UserInfo, request::Request as ClientRequest};
-use ringbolt_protocol::{head::Head, query};
+use ringbolt_protocol::{
+    head::{BodyLength, Head},
+    query,
+};
 
 /// Fields that belong to one connection (RFC 9110 section 7.6.1).
 const HOP_BY_HOP: [&str; 9] = [
@@ -70,7 +73,8 @@ pub(crate) fn request(
     for (name, field) in head.fields() {
         let Ok(name) = HeaderName::from_bytes(name) else { continue };
         match name.as_str() {
-            "host" | "authorization" | "audit-id" => continue,
+            // The length is told below; who expects to be told to go on was.
+            "host" | "authorization" | "audit-id" | "content-length" | "expect" => continue,
             "x-forwarded-for" => {
                 through.extend(std::str::from_utf8(field).map(str::to_owned));
                 continue;
@@ -89,6 +93,15 @@ pub(crate) fn request(
             _ => {}
         }
         headers.append(name, value(field)?);
+    }
+    // As it was understood here: where two framings are given one of them is not what the body has.
+    let length = match head.body {
+        BodyLength::Exact(length) => Some(length),
+        BodyLength::None => head.header("content-length").map(|_| 0),
+        BodyLength::Unknown => None,
+    };
+    if let Some(length) = length {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     if let Some(address) = request.peer.address() {
         through.push(address.to_string());

@@ -235,8 +235,6 @@ impl Manager {
         }
         self.availability.queue.add(name, now);
         self.services.insert(name.to_owned(), read);
-        let services = self.services.values().filter_map(key_of).collect();
-        self.plan.inbox.set_interesting(services);
     }
 
     /// Writes what is due of the APIServices that this server looks after.
@@ -405,6 +403,7 @@ impl Manager {
     /// Routes and discovery of what there is now.
     fn publish(&mut self) {
         self.changed = false;
+        self.plan.inbox.set_interesting(self.services.values().filter_map(key_of).collect());
         let versions = self.services.values().filter_map(|api_service| {
             let backend = self.backends.get(&api_service.name)?;
             // The core group is served by this server alone.

@@ -9,6 +9,7 @@ use std::{
 use ringbolt_apiserver::{
     healthz::{Check, Done},
     live::{Owner, priorities},
+    metrics::RequestLabels,
     server::{
         GenericApiServer,
         hooks::{DuplicateHook, HookContext},
@@ -56,6 +57,7 @@ pub fn install(server: &mut GenericApiServer, config: Config) -> Result<(), Dupl
         config;
     let inbox: Arc<Inbox> = Arc::default();
     let progress = Progress::default();
+    note_watches(server);
     server.follow(Box::new(Notes { inbox: inbox.clone(), resources, noted: false }));
     let told = inbox.clone();
     identity.tell(move || told.ring());
@@ -101,6 +103,30 @@ pub fn install(server: &mut GenericApiServer, config: Config) -> Result<(), Dupl
     let why = "the APIServices of this server are not there yet";
     server.add_boot_sequence_check(Check::until("autoregister-completion", &auto_registered, why));
     Ok(())
+}
+
+/// What is followed is counted as kube-apiserver's aggregator is, which watches through itself.
+fn note_watches(server: &GenericApiServer) {
+    const FOLLOWED: [(&str, &str); 4] = [
+        ("apiregistration.k8s.io", "apiservices"),
+        ("", "services"),
+        ("discovery.k8s.io", "endpointslices"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ];
+    for (group, resource) in FOLLOWED {
+        let labels = RequestLabels {
+            verb: "WATCH",
+            dry_run: "",
+            group,
+            version: "v1",
+            resource,
+            subresource: "",
+            scope: "cluster",
+            component: "apiserver",
+            is_read: false,
+        };
+        server.metrics().begin_long_running(0, &labels, true);
+    }
 }
 
 /// The APIService of a built-in group-version; those without a place have none.

@@ -1,6 +1,7 @@
 //! Metrics under Kubernetes' names. Each core counts for itself in tables of fixed size, without locks and, once a
 //! series is there, without allocation; a scrape merges the cores.
 
+mod durations;
 mod exposition;
 mod families;
 mod flow_control;
@@ -17,6 +18,7 @@ use std::{
 };
 
 pub use self::{
+    durations::Durations,
     exposition::{Exposition, Family, Kind},
     labels::{RequestLabels, scope},
     table::SeriesId,

@@ -1,12 +1,34 @@
 //! The journal's disk on the engine's ring.
 
-use std::io;
+use std::{io, sync::Arc, time::Instant};
 
+use ringbolt_apiserver::metrics::{Durations, Family, Kind};
 use ringbolt_engine::{DiskFile, RingDisk};
 use ringbolt_storage::disk::{BLOCK, Disk, FileId};
 
 /// A [`RingDisk`] as the store sees it.
-pub struct JournalDisk(pub RingDisk);
+pub struct JournalDisk(RingDisk, Arc<Durations>);
+
+/// What a store's requests take is looked for under this name, whatever the store is.
+pub const WRITES: Family = Family {
+    name: "etcd_request_duration_seconds",
+    help: "[ALPHA] Seconds that a write of the journal took until it was durable.",
+    kind: Kind::Histogram,
+};
+/// The labels of it.
+pub const WRITE: [(&str, &str); 2] = [("operation", "write"), ("type", "journal")];
+
+impl JournalDisk {
+    /// The disk of a store.
+    pub fn new(disk: RingDisk) -> Self {
+        JournalDisk(disk, Arc::default())
+    }
+
+    /// What its writes take.
+    pub fn writes(&self) -> Arc<Durations> {
+        self.1.clone()
+    }
+}
 
 const _: () = assert!(BLOCK == 4096, "the engine's disk writes in blocks of 4096 bytes");
 
@@ -24,7 +46,10 @@ impl Disk for JournalDisk {
         self.0.read_at(DiskFile(file.0), offset, into)
     }
     fn write_at(&mut self, file: FileId, offset: u64, blocks: &[u8]) -> io::Result<()> {
-        self.0.write_at(DiskFile(file.0), offset, blocks)
+        let begun = Instant::now();
+        let written = self.0.write_at(DiskFile(file.0), offset, blocks);
+        self.1.observe(begun.elapsed());
+        written
     }
     fn flush(&mut self, file: FileId) -> io::Result<()> {
         self.0.flush(DiskFile(file.0))
@@ -45,7 +70,7 @@ impl Disk for JournalDisk {
         self.0.free()
     }
     fn another(&mut self) -> io::Result<Option<Box<dyn Disk>>> {
-        Ok(Some(Box::new(JournalDisk(self.0.another()?))))
+        Ok(Some(Box::new(JournalDisk::new(self.0.another()?))))
     }
 }
 
@@ -56,7 +81,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
-        let mut disk = JournalDisk(RingDisk::open_folder(folder.path()).unwrap());
+        let mut disk = JournalDisk::new(RingDisk::open_folder(folder.path()).unwrap());
         let file = disk.create("a", 2 * BLOCK as u64).unwrap();
         disk.write_at(file, BLOCK as u64, &[7; BLOCK]).unwrap();
         disk.flush(file).unwrap();

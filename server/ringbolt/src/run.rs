@@ -6,6 +6,7 @@ use ringbolt_aggregator::api_service;
 use ringbolt_apiserver::{
     authentication::bootstrap_token::BootstrapTokens,
     informer::Follower,
+    metrics::Durations,
     server::{Config, NotFound, SecureServing},
 };
 use ringbolt_controlplane::registry::{self, Registry};
@@ -24,7 +25,7 @@ use crate::{
     authorization::{self, Authorization, authorization},
     config_reloads::{self, ConfigReloads},
     control_plane,
-    disk::JournalDisk,
+    disk::{self, JournalDisk},
     flags::Flags,
     identity_lease,
     inspect::StoredInspect,
@@ -57,7 +58,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     });
     let (keys, authentication, keyring) = keys.map_err(|_| "making keys panicked".to_owned())??;
     let Authentication { mut authenticators, trust, mut files, config_reloads } = authentication;
-    let Opened { schema, registry, store } = opened?;
+    let Opened { schema, registry, store, writes } = opened?;
     pages::by_size_of(&store);
     authenticators.service_accounts = Some(keyring.tokens(&settings, &registry));
     let Authorization { authorizers, built, mut followers } = authorization(&settings.modes, &registry)?;
@@ -113,6 +114,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     )?;
     let proxy_identity = settings.aggregation.open(&mut files)?;
     aggregation::install(&mut server, &settings.aggregation, stored, proxy_identity)?;
+    server.metrics().register(move |out| writes.collect(out, &disk::WRITES, &disk::WRITE));
     let identity = identity_lease::identity(&identity_lease::host());
     reloads.into_iter().for_each(|reloads| reloads.register(server.metrics(), &identity));
     let prepared = server.prepare_run().map_err(|e| e.to_string())?;
@@ -154,6 +156,8 @@ struct Opened {
     schema: &'static Schema,
     registry: Registry,
     store: Arc<Embedded>,
+    /// What its writes take.
+    writes: Arc<Durations>,
 }
 
 impl Opened {
@@ -168,9 +172,11 @@ impl Opened {
         let mut options =
             EmbeddedOptions::new(registry.stored_names.clone(), Some(registry.namespaces), inspect);
         options.quota_bytes = settings.quota_bytes;
-        let store = Embedded::open(options, Box::new(JournalDisk(disk)))
-            .map_err(|e| format!("{}: {e}", folder.display()))?;
-        Ok(Opened { schema, registry, store })
+        let disk = JournalDisk::new(disk);
+        let writes = disk.writes();
+        let store =
+            Embedded::open(options, Box::new(disk)).map_err(|e| format!("{}: {e}", folder.display()))?;
+        Ok(Opened { schema, registry, store, writes })
     }
 }
 

@@ -60,7 +60,7 @@ pub fn run(action: &str, arguments: &[String]) -> Result<(), String> {
     }
     let _lock = DirLock::acquire(&data_dir).map_err(|error| format!("--data-dir: {error}"))?;
     let disk = RingDisk::open_folder(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut disk = JournalDisk(disk);
+    let mut disk = JournalDisk::new(disk);
     let done = match (action, file.as_deref()) {
         ("verify", _) => tools::verify(&mut disk),
         ("compact", _) => tools::compact(&mut disk),

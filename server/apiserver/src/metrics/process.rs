@@ -12,6 +12,11 @@ const CPU: Family = Family {
     help: "Seconds of processor time the process has used.",
     kind: Kind::Counter,
 };
+const THREADS: Family = Family {
+    name: "go_goroutines",
+    help: "Threads of the process: they stand where goroutines are looked for.",
+    kind: Kind::Gauge,
+};
 const MAX_FDS: Family =
     Family { name: "process_max_fds", help: "Limit of open file descriptors.", kind: Kind::Gauge };
 const OPEN_FDS: Family =
@@ -55,6 +60,7 @@ pub(super) fn collect(out: &mut Exposition) {
     if let Some(stat) = stat() {
         out.sample(&CPU, &[], stat.cpu_seconds);
         out.sample(&VIRTUAL, &[], stat.virtual_bytes);
+        out.sample(&THREADS, &[], stat.threads);
     }
     if let Some(seconds) = start_time() {
         out.sample(&START, &[], seconds);
@@ -90,6 +96,7 @@ fn network(table: &str) -> (u64, u64) {
 
 struct Stat {
     cpu_seconds: f64,
+    threads: f64,
     start_ticks: f64,
     virtual_bytes: f64,
 }
@@ -101,6 +108,7 @@ fn stat() -> Option<Stat> {
     let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
     Some(Stat {
         cpu_seconds: (field(14)? + field(15)?) / TICKS,
+        threads: field(20)?,
         start_ticks: field(22)?,
         virtual_bytes: field(23)?,
     })
@@ -140,7 +148,7 @@ mod tests {
         let mut out = Exposition::default();
         collect(&mut out);
         let text = out.finish();
-        for family in [CPU, MAX_FDS, OPEN_FDS, RESIDENT, START, VIRTUAL, VIRTUAL_MAX] {
+        for family in [CPU, THREADS, MAX_FDS, OPEN_FDS, RESIDENT, START, VIRTUAL, VIRTUAL_MAX] {
             assert!(text.contains(&format!("\n{} ", family.name)), "{}\n{text}", family.name);
         }
         let started = start_time().expect("/proc is there");

@@ -167,6 +167,8 @@ impl PreparedGenericApiServer {
             listeners.push(Listener { addr: bench.address(), tls: None, id: 1 });
         }
         let loopback = Arc::new(Loopback::default());
+        let counted = loopback.clone();
+        chain.metrics.register(move |out| counted.collect(out));
         // Before the first request, which must not find an empty policy.
         let informer = Informer::new(config.storage.clone(), config.followers);
         feed.get_or_init(|| informer.feed());

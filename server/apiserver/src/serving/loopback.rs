@@ -3,6 +3,7 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     sync::{Arc, Mutex, OnceLock, PoisonError, mpsc},
     time::{Duration, Instant},
 };
@@ -17,6 +18,7 @@ use super::{site::Site, tasks::WakeCore};
 use crate::{
     authentication::{Peer, UserInfo, user},
     filters::Handler,
+    metrics::{Exposition, Family, Kind},
     request::{Request, RequestState},
     response::{Outcome, Response},
 };
@@ -31,7 +33,15 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Loopback {
     jobs: Mutex<Vec<Job>>,
     core: OnceLock<WakeCore>,
+    /// Answers so far, by status and method.
+    answered: Mutex<BTreeMap<(u16, &'static str), u64>>,
 }
+
+const REQUESTS: Family = Family {
+    name: "rest_client_requests_total",
+    help: "[ALPHA] Requests of the server to itself, by status code, method and host.",
+    kind: Kind::Counter,
+};
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -83,6 +93,7 @@ impl Loopback {
     /// that they are not too many for the writes that may wait.
     pub fn call_all(&self, calls: Vec<Call>) -> Vec<Option<Answer>> {
         let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
+        let methods: Vec<_> = calls.iter().map(|call| call.method).collect();
         let (reply, arrived) = mpsc::channel();
         let Some(core) = self.core.get() else { return answers };
         self.jobs().extend(calls.into_iter().enumerate().map(|(number, call)| Job {
@@ -100,7 +111,23 @@ impl Loopback {
                 *slot = Some(answer);
             }
         }
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        for (answer, method) in answers.iter().zip(methods) {
+            if let Some((code, _)) = answer {
+                *answered.entry((*code, method)).or_default() += 1;
+            }
+        }
+        drop(answered);
         answers
+    }
+
+    /// Shows what was answered.
+    pub fn collect(&self, out: &mut Exposition) {
+        let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((code, method), count) in &*answered {
+            let labels = [("code", &*code.to_string()), ("host", "loopback"), ("method", method)];
+            out.sample(&REQUESTS, &labels, *count as f64);
+        }
     }
 
     fn jobs(&self) -> std::sync::MutexGuard<'_, Vec<Job>> {

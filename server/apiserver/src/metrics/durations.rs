@@ -1,0 +1,53 @@
+//! Durations that somebody else measures: what the store takes for a write.
+
+use std::time::Duration;
+
+use super::{
+    exposition::{Bounds, Exposition, Family},
+    families::DURATION_BOUNDS,
+    value::{Histogram, HistogramSnapshot},
+};
+
+/// A histogram with the bounds of requests. Any thread counts.
+#[derive(Debug, Default)]
+pub struct Durations(Histogram<{ DURATION_BOUNDS.len() }>);
+
+impl Durations {
+    /// Counts one.
+    pub fn observe(&self, took: Duration) {
+        self.0.observe(&DURATION_BOUNDS, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Shows them; labels must be sorted by name.
+    pub fn collect(&self, out: &mut Exposition, family: &Family, labels: &[(&str, &str)]) {
+        const SECOND: f64 = 1e9;
+        let mut counted = HistogramSnapshot::default();
+        self.0.add_to(&mut counted);
+        let bounds = DURATION_BOUNDS.map(|bound| bound as f64 / SECOND);
+        out.histogram(family, labels, Bounds { labels: &bounds, scale: SECOND }, &counted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Kind, *};
+
+    #[test]
+    fn shown_in_seconds() {
+        const FAMILY: Family = Family { name: "writes", help: "[ALPHA] Writes.", kind: Kind::Histogram };
+        let durations = Durations::default();
+        durations.observe(Duration::from_millis(4));
+        durations.observe(Duration::from_millis(30));
+        let mut out = Exposition::default();
+        durations.collect(&mut out, &FAMILY, &[("operation", "write")]);
+        let text = out.finish();
+        for line in [
+            "writes_bucket{operation=\"write\",le=\"0.005\"} 1\n",
+            "writes_bucket{operation=\"write\",le=\"0.05\"} 2\n",
+            "writes_sum{operation=\"write\"} 0.034\n",
+            "writes_count{operation=\"write\"} 2\n",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}
