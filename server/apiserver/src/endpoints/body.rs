@@ -1,5 +1,7 @@
 //! Request bodies: from JSON, YAML or protobuf to a tree of the storage version, with field validation.
 
+mod known;
+
 use std::cell::RefCell;
 
 use bumpalo::Bump;
@@ -16,10 +18,7 @@ use ringbolt_machinery::{
 use ringbolt_protocol::media_type::{Format, UnsupportedMediaType, body_format};
 
 use super::resource::ResourceStore;
-use crate::{
-    request::Request,
-    templates::{Lookup, Spec, Templates},
-};
+use crate::request::Request;
 
 /// How unknown and duplicate fields are taken (`fieldValidation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,54 +62,6 @@ impl Body {
             validation: FieldValidation::parse(field_validation),
             warnings: RefCell::default(),
         })
-    }
-
-    /// The same of a new object whose spec may be known to the core.
-    pub(crate) fn decode_knowing<'a>(
-        &self,
-        store: &ResourceStore,
-        templates: &RefCell<Templates>,
-        arena: &'a Bump,
-    ) -> Result<(Value<'a>, Spec<'a>), Status> {
-        match self.decode_repeated(store, templates, arena) {
-            Some(known) => {
-                self.warnings.borrow_mut().clear();
-                Ok(known)
-            }
-            None => Ok((self.decode(store, arena)?, Spec::UNKNOWN)),
-        }
-    }
-
-    /// Decodes a body that is what its URL says, of a kind whose specs are known. `None` where it is anything else, or
-    /// anything may be wrong with it.
-    fn decode_repeated<'a>(
-        &self,
-        store: &ResourceStore,
-        templates: &RefCell<Templates>,
-        arena: &'a Bump,
-    ) -> Option<(Value<'a>, Spec<'a>)> {
-        store.served.strategy.spec_rules()?;
-        if self.format != Format::Json || self.validation == FieldValidation::Ignore {
-            return None;
-        }
-        let ty = store.served.facts.ty;
-        let (_, spec) = store.schema.get(ty).field("spec")?;
-        let bytes: &'a [u8] = arena.alloc_slice_copy(&self.bytes);
-        let mut lookup = Lookup::new(templates, spec.ty);
-        let (mut object, source) =
-            json::decode_repeated(arena, store.schema, ty, bytes, "spec", &mut lookup)?;
-        let says = |field: &str, expect: &str| object.str_at(&[field]).is_none_or(|said| said == expect);
-        if !says("kind", store.kind()) || !says("apiVersion", &store.group_version) {
-            return None;
-        }
-        let spec = lookup.spec(source);
-        // A known spec has its defaults; what else has some is hardly ever there.
-        let has_status =
-            object.path(&["status"]).and_then(Value::as_map).is_some_and(|status| !status.is_empty());
-        if spec.template().is_none() || has_status {
-            finish(store, arena, &mut object);
-        }
-        Some((object, spec))
     }
 
     /// Decodes, defaults and converts to the storage version.

@@ -6,6 +6,7 @@ mod interpret;
 mod path;
 pub mod quote;
 pub(crate) mod reader;
+mod repeated;
 pub(crate) mod slots;
 pub mod syntax;
 mod typed;
@@ -18,7 +19,8 @@ use std::fmt;
 
 pub use encode::{KnownText, encode, encode_stored, encode_stored_into, encode_stored_knowing};
 pub use interpret::{InterpretError, TypeMeta, interpret};
-pub use typed::{Repeated, decode_repeated, decode_stored, decode_typed, retype};
+pub use repeated::{Repeated, decode_repeated};
+pub use typed::{decode_stored, decode_typed, retype};
 pub(crate) use untyped::is_json;
 pub use untyped::{
     decode_in_order, decode_level, decode_untyped, decode_untyped_strict, encode_in_order, encode_untyped,

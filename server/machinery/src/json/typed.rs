@@ -1,8 +1,6 @@
 //! JSON to a tree by the Schema: one pass that behaves as decoding into Kubernetes' Go structs does, and yields
 //! what encoding those structs again would give.
 
-use std::ops::Range;
-
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::{
@@ -40,32 +38,6 @@ pub fn decode_typed<'a>(
         Ok(value)
     });
     finish(bytes, decoder, result)
-}
-
-/// Knows the values of a member that many objects have with the same text.
-pub trait Repeated<'a> {
-    /// The value of the member whose text the rest of the body begins with, and the length of that text.
-    fn find(&mut self, arena: &'a Bump, rest: &'a str) -> Option<(usize, Value<'a>)>;
-}
-
-/// [`decode_typed`] of an object whose member of a name may be known. Answers where the text of the member is, too.
-/// Strictly, and `None` for anything wrong, or given twice: who asks then decodes anew to hear of it.
-pub fn decode_repeated<'a>(
-    arena: &'a Bump,
-    schema: &Schema,
-    ty: StructId,
-    bytes: &'a [u8],
-    member: &str,
-    repeated: &mut dyn Repeated<'a>,
-) -> Option<(Value<'a>, &'a str)> {
-    let text = to_text(arena, bytes);
-    let (known, _) = schema.get(ty).field(member)?;
-    let mut decoder = Typed::new(arena, schema, Reader::new(text), Mode::Strict, false);
-    let (value, place) = decoder.object_with(ty, known, repeated).ok()?;
-    decoder.base.reader.end().ok()?;
-    let is_good = decoder.base.saved.is_none()
-        && decoder.base.strict.is_none_or(|collector| collector.errors.is_empty());
-    is_good.then_some((value, text.get(place)?))
 }
 
 /// Reads back the stored form (no opening brace, no TypeMeta; see `encode_stored`), which is trusted to be
@@ -122,7 +94,7 @@ fn finish<'a>(
 }
 
 /// Why decoding stops at once.
-enum Stop {
+pub(super) enum Stop {
     Malformed,
     /// A type with a decoder of its own refused its text.
     Fatal(String),
@@ -134,10 +106,10 @@ impl From<Malformed> for Stop {
     }
 }
 
-struct Typed<'a, 's> {
-    base: Untyped<'a>,
-    schema: &'s Schema,
-    slots: Slots<'a>,
+pub(super) struct Typed<'a, 's> {
+    pub(super) base: Untyped<'a>,
+    pub(super) schema: &'s Schema,
+    pub(super) slots: Slots<'a>,
     /// Texts are canonical already.
     trusted: bool,
 }
@@ -146,7 +118,13 @@ struct Typed<'a, 's> {
 const ITEMS_FIRST: usize = 4;
 
 impl<'a, 's> Typed<'a, 's> {
-    fn new(arena: &'a Bump, schema: &'s Schema, reader: Reader<'a>, mode: Mode, trusted: bool) -> Self {
+    pub(super) fn new(
+        arena: &'a Bump,
+        schema: &'s Schema,
+        reader: Reader<'a>,
+        mode: Mode,
+        trusted: bool,
+    ) -> Self {
         let strict = (mode == Mode::Strict).then(Collector::default);
         Typed {
             base: Untyped { arena, reader, strict, saved: None, as_written: false },
@@ -163,7 +141,7 @@ impl<'a, 's> Typed<'a, 's> {
 
     /// One value. `None` is a Go nil, or a zero value that JSON's null did not touch. `previous` is what an
     /// earlier member of the same name left, which Go decodes into.
-    fn value(
+    pub(super) fn value(
         &mut self,
         ty: Type,
         pointer: bool,
@@ -319,47 +297,6 @@ impl<'a, 's> Typed<'a, 's> {
             self.slots.add(&mut open, index, value);
         }
         Ok(Value::Map(self.slots.close(self.base.arena, schema, of, open)))
-    }
-
-    /// An object whose member at an index may be known, and the place of that member's text, empty where it has none.
-    fn object_with(
-        &mut self,
-        id: StructId,
-        known: usize,
-        repeated: &mut dyn Repeated<'a>,
-    ) -> Result<(Value<'a>, Range<usize>), Stop> {
-        let (schema, arena) = (self.schema, self.base.arena);
-        let of = schema.get(id);
-        if self.base.reader.peek()? != b'{' {
-            return Err(Stop::Malformed);
-        }
-        self.base.reader.open_object()?;
-        let (mut open, mut first, mut place) = (self.slots.open(of, None), true, 0..0);
-        while let Some((name, head)) = self.base.reader.name(arena, first)? {
-            first = false;
-            // What is wrong is told by the one who asks again.
-            let Some(index) = of.index_of_head(name, head).filter(|index| !open.has(*index)) else {
-                return Err(Stop::Malformed);
-            };
-            let field = &of.fields[index];
-            self.base.reader.peek()?;
-            let start = self.base.reader.at();
-            let found = if index == known { repeated.find(arena, self.base.reader.rest()) } else { None };
-            let value = match found {
-                Some((len, value)) => {
-                    self.base.reader.pass(len);
-                    Some(value)
-                }
-                None => {
-                    self.value(field.ty, field.pointer, None, &Path::ROOT.then(Step::Field(field, of.name)))?
-                }
-            };
-            if index == known {
-                place = start..self.base.reader.at();
-            }
-            self.slots.add(&mut open, index, value);
-        }
-        Ok((Value::Map(self.slots.close(arena, schema, of, open)), place))
     }
 
     /// A member whose field has a value, of one before it or of an earlier value of the struct.
