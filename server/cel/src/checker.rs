@@ -172,7 +172,7 @@ impl Checker<'_> {
             return Some((t.clone(), None));
         }
         let named = type_named(name)?;
-        Some((Type::Type(Some(named.clone().into())), Some(named)))
+        Some((Type::Meta(Some(named.clone().into())), Some(named)))
     }
 
     fn select_node(&mut self, e: &mut Expr) -> Type {
@@ -193,7 +193,7 @@ impl Checker<'_> {
 
     fn resolve_qualified(&mut self, name: &str) -> Option<(Type, Option<Type>)> {
         let named = type_named(name.strip_prefix('.').unwrap_or(name))?;
-        Some((Type::Type(Some(named.clone().into())), Some(named)))
+        Some((Type::Meta(Some(named.clone().into())), Some(named)))
     }
 
     fn select(&mut self, id: usize, operand: &mut Expr, field: &str, optional: bool) -> Type {
@@ -437,7 +437,7 @@ fn type_named(name: &str) -> Option<Type> {
         "uint" => Type::Uint,
         "string" => Type::String,
         "null_type" => Type::Null,
-        "type" => Type::Type(None),
+        "type" => Type::Meta(None),
         "list" => Type::list(Type::Dyn),
         "map" => Type::map(Type::Dyn, Type::Dyn),
         "google.protobuf.Timestamp" => Type::Timestamp,

@@ -391,7 +391,7 @@ impl<'c> Coster<'c> {
     /// A node's elements, for functions that go over all of a list.
     pub(crate) fn list_element(&self, list: &Node<'c>) -> Option<Node<'c>> {
         let t = match &list.t {
-            Type::List(of) | Type::Optional(of) | Type::Type(Some(of)) => (**of).clone(),
+            Type::List(of) | Type::Optional(of) | Type::Meta(Some(of)) => (**of).clone(),
             Type::Map(of) => of.0.clone(),
             _ => return None,
         };

@@ -69,7 +69,7 @@ fn read(rest: &mut &'static str, params: &mut u32) -> Type {
     let generic = match name {
         "list" => Type::list(inner(rest)),
         "opt" => Type::optional(inner(rest)),
-        "type" => Type::Type(Some(inner(rest).into())),
+        "type" => Type::Meta(Some(inner(rest).into())),
         "map" => {
             let key = inner(rest);
             Type::map(key, inner(rest))
@@ -124,7 +124,7 @@ fn renumbered(t: &Type, first: u32) -> Type {
         Type::List(of) => Type::list(renumbered(of, first)),
         Type::Optional(of) => Type::optional(renumbered(of, first)),
         Type::Map(of) => Type::map(renumbered(&of.0, first), renumbered(&of.1, first)),
-        Type::Type(Some(of)) => Type::Type(Some(renumbered(of, first).into())),
+        Type::Meta(Some(of)) => Type::Meta(Some(renumbered(of, first).into())),
         _ => t.clone(),
     }
 }

@@ -48,6 +48,9 @@ pub(crate) enum ListType {
     Map,
 }
 
+/// Properties by name, sorted.
+pub(crate) type Properties = Box<[(Box<str>, Arc<Schema>)]>;
+
 /// One node.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema {
@@ -57,8 +60,8 @@ pub(crate) struct Schema {
     pub(crate) int_or_string: bool,
     pub(crate) preserves_unknown: bool,
     pub(crate) embedded: bool,
-    /// Sorted by name; `None` where there are none.
-    pub(crate) properties: Option<Box<[(Box<str>, Arc<Schema>)]>>,
+    /// `None` where there are none.
+    pub(crate) properties: Option<Properties>,
     pub(crate) required: Box<[Box<str>]>,
     pub(crate) additional: Option<Arc<Schema>>,
     pub(crate) items: Option<Arc<Schema>>,

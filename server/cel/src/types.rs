@@ -25,7 +25,7 @@ pub(crate) enum Type {
     Opaque(&'static str),
     Optional(Arc<Type>),
     /// The type of a type.
-    Type(Option<Arc<Type>>),
+    Meta(Option<Arc<Type>>),
     /// A type to be found out.
     Var(u32),
 }
@@ -72,7 +72,7 @@ impl Type {
             Type::Struct(name) => name,
             Type::Opaque(name) => name,
             Type::Optional(_) => "optional_type",
-            Type::Type(_) => "type",
+            Type::Meta(_) => "type",
             Type::Var(_) => "var",
         }
     }
@@ -96,7 +96,7 @@ impl fmt::Display for Type {
             Type::List(of) => write!(f, "list({of})"),
             Type::Map(of) => write!(f, "map({}, {})", of.0, of.1),
             Type::Optional(of) => write!(f, "optional_type({of})"),
-            Type::Type(Some(of)) => write!(f, "type({of})"),
+            Type::Meta(Some(of)) => write!(f, "type({of})"),
             Type::Var(n) => write!(f, "_var{n}"),
             other => f.write_str(other.name()),
         }
@@ -128,7 +128,7 @@ impl Mapping {
             Type::List(of) => Type::list(self.substitute(of, to_dyn)),
             Type::Map(of) => Type::map(self.substitute(&of.0, to_dyn), self.substitute(&of.1, to_dyn)),
             Type::Optional(of) => Type::optional(self.substitute(of, to_dyn)),
-            Type::Type(Some(of)) => Type::Type(Some(Arc::new(self.substitute(of, to_dyn)))),
+            Type::Meta(Some(of)) => Type::Meta(Some(Arc::new(self.substitute(of, to_dyn)))),
             _ => t.clone(),
         }
     }
@@ -177,7 +177,7 @@ impl Mapping {
                     | Type::Duration
                     | Type::Timestamp
             ),
-            (Type::Type(_), Type::Type(_)) => true,
+            (Type::Meta(_), Type::Meta(_)) => true,
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.assignable(a, b),
             (Type::Map(a), Type::Map(b)) => self.assignable(&a.0, &b.0) && self.assignable(&a.1, &b.1),
             _ => a == b,
@@ -213,7 +213,7 @@ impl Mapping {
         match within {
             Type::Var(other) if *other == var => false,
             Type::Var(other) => self.find(*other).is_none_or(|t| self.absent(var, t)),
-            Type::List(of) | Type::Optional(of) | Type::Type(Some(of)) => self.absent(var, of),
+            Type::List(of) | Type::Optional(of) | Type::Meta(Some(of)) => self.absent(var, of),
             Type::Map(of) => self.absent(var, &of.0) && self.absent(var, &of.1),
             _ => true,
         }
@@ -230,7 +230,7 @@ fn less_specific(a: &Type, b: &Type) -> bool {
         (_, Type::Dyn | Type::Var(_)) => false,
         (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => less_specific(a, b),
         (Type::Map(a), Type::Map(b)) => less_specific(&a.0, &b.0) && less_specific(&a.1, &b.1),
-        (Type::Type(_), Type::Type(_)) => true,
+        (Type::Meta(_), Type::Meta(_)) => true,
         _ => a == b,
     }
 }

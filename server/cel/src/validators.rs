@@ -151,7 +151,7 @@ fn fits(clause: Clause, e: &Expr, checked: &Checked) -> Result<(), (usize, Strin
                     | Type::Timestamp
                     | Type::Bytes
                     | Type::Duration
-                    | Type::Type(_)
+                    | Type::Meta(_)
                     | Type::Null
             ),
             Clause::Decimal | Clause::Octal => matches!(t, Type::Int | Type::Uint),

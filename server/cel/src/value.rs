@@ -209,7 +209,7 @@ impl<'a> Val<'a> {
             Val::Duration(_) => Type::Duration,
             Val::List(_) => Type::List(Arc::new(Type::Dyn)),
             Val::Map(_) => Type::map(Type::Dyn, Type::Dyn),
-            Val::Type(_) => Type::Type(None),
+            Val::Type(_) => Type::Meta(None),
             Val::Optional(_) => Type::optional(Type::Dyn),
             Val::Quantity(_) => Type::Struct(QUANTITY.into()),
             Val::Ip(_) => Type::Opaque(IP),

@@ -1,5 +1,6 @@
 //! Rules of a definition that is to be admitted: whether they compile, and what they would cost at worst.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ impl<'e> SchemaRules<'e> {
             return;
         }
         self.expensive.push((path, cost));
-        self.expensive.sort_by(|a, b| b.1.cmp(&a.1));
+        self.expensive.sort_by_key(|(_, cost)| Reverse(*cost));
         self.expensive.truncate(EXPENSIVE_MAX);
     }
 
