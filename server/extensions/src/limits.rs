@@ -13,6 +13,9 @@ pub const CALLS_AT_ONCE: usize = 64;
 /// not published one by one, and few enough that the first need not wait long for the last.
 pub const DEFINITIONS_A_TURN: usize = 64;
 
+/// The longest rest after a publication: what a definition that comes in it waits for.
+pub const PUBLISH_REST_MAX: Duration = Duration::from_millis(50);
+
 /// How long objects have to go before their definition says that they do not (the API server's own minute).
 pub const CLEANUP_WAIT_MAX: Duration = Duration::from_secs(60);
 

@@ -226,8 +226,11 @@ impl Manager {
             changed |= publish;
             updates.extend(update);
         }
+        let mut took = Duration::ZERO;
         if changed {
+            let begun = Instant::now();
             self.catalog.publish(&self.live);
+            took = begun.elapsed();
         }
         for (name, reply) in write_all(&self.loopback, updates) {
             let Some(known) = self.known.get_mut(&name) else { continue };
@@ -242,6 +245,8 @@ impl Manager {
             known.generation = 0;
             self.enqueue_at(Instant::now() + pause, &name);
         }
+        // What comes meanwhile is published together: where there is much, no more than half of the time goes into it.
+        thread::sleep(took.min(limits::PUBLISH_REST_MAX));
     }
 
     /// Looks at one: whether it is to be published, and what is to be written.

@@ -70,8 +70,11 @@ pub(super) fn run(program: &Path, cluster: &mut Cluster, name: &str) {
         "delete crd crontabs.stable.example.com",
         "customresourcedefinition.apiextensions.k8s.io \"crontabs.stable.example.com\" deleted",
     );
+    // kubectl may remember that there was one.
     let unknown = kubectl.fails("get crontabs.v1.stable.example.com", None);
-    assert!(unknown.contains("the server doesn't have a resource type"), "{unknown}");
+    let gone =
+        ["the server doesn't have a resource type", "the server could not find the requested resource"];
+    assert!(gone.iter().any(|text| unknown.contains(text)), "{unknown}");
     kubectl.ok(&format!("delete namespace {name} --wait=false"));
 }
 
