@@ -274,7 +274,7 @@ fn groups_of_the_community_are_approved() {
         ],
     );
     // What was so before may stay.
-    updated(&[group.clone()], &[group], &[]);
+    updated(std::slice::from_ref(&group), std::slice::from_ref(&group), &[]);
 }
 
 #[test]
