@@ -11,25 +11,25 @@ use ringbolt_machinery::{
 
 fn schema_type() -> StructId {
     let name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
-    Schema::builtin().by_openapi_name(name).unwrap().0
+    Schema::builtin().by_openapi_name(name).expect("it is built in").0
 }
 
 fn text(ty: StructId, value: &Value<'_>) -> String {
     let mut out = Vec::new();
     encode(Schema::builtin(), ty, value, &mut out);
-    String::from_utf8(out).unwrap()
+    String::from_utf8(out).expect("JSON is text")
 }
 
 /// What a schema becomes in JSON; the same through protobuf and back.
 fn check(sent: &str, expect: &str) {
     let (schema, arena, ty) = (Schema::builtin(), Bump::new(), schema_type());
-    let tree = decode_typed(&arena, schema, ty, sent.as_bytes(), Mode::Strict).unwrap();
+    let tree = decode_typed(&arena, schema, ty, sent.as_bytes(), Mode::Strict).expect("it is valid");
     assert!(tree.strict_errors.is_empty(), "{sent}: {:?}", tree.strict_errors);
     assert_eq!(text(ty, &tree.value), expect, "{sent}");
     let mut message = Vec::new();
     protobuf::encode(schema, ty, &tree.value, &mut message);
     let message = arena.alloc_slice_copy(&message);
-    let back = protobuf::decode(&arena, schema, ty, message).unwrap();
+    let back = protobuf::decode(&arena, schema, ty, message).expect("it was encoded");
     assert_eq!(text(ty, &back), expect, "{sent} through protobuf");
 }
 
