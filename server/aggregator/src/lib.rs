@@ -15,6 +15,7 @@ mod forwarding;
 mod inbox;
 mod limits;
 mod manager;
+mod metrics;
 mod proxy;
 mod queue;
 mod registration;

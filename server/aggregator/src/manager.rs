@@ -32,6 +32,7 @@ use crate::{
     definitions::Definitions,
     inbox::{Inbox, News},
     limits,
+    metrics::Counts,
     proxy::{self, Proxying},
     queue::DueQueue,
     registration::{Action, Wanted, decide},
@@ -64,6 +65,7 @@ pub(crate) struct Plan {
     /// Built-in group-versions.
     pub(crate) built_in: Vec<Wanted>,
     pub(crate) progress: Progress,
+    pub(crate) counts: Arc<Counts>,
 }
 
 /// The aggregator's state.
@@ -217,6 +219,7 @@ impl Manager {
             self.availability.forget(name);
             self.discovery.forget(name);
             self.openapi.forget(name);
+            self.plan.counts.forget(name);
             return;
         };
         match &read.service {
@@ -361,6 +364,10 @@ impl Manager {
         let mut calls = Vec::new();
         let mut names = Vec::new();
         for (name, condition) in conditions {
+            if let Some(before) = self.services.get(&name) {
+                let is = condition.status == "True";
+                self.plan.counts.note(&name, before.available, is, condition.reason);
+            }
             let body = self.changed_object(&name, |arena, object| {
                 let conditions = condition.among(arena, object)?;
                 object.as_map_mut()?.map_mut("status").insert("conditions", conditions);

@@ -22,6 +22,7 @@ use crate::{
     inbox::{Inbox, Notes, Resources},
     limits,
     manager::{Manager, Plan, Progress},
+    metrics::Counts,
     proxy::Proxying,
     registration::Wanted,
     resolver::Routing,
@@ -57,6 +58,7 @@ pub fn install(server: &mut GenericApiServer, config: Config) -> Result<(), Dupl
         config;
     let inbox: Arc<Inbox> = Arc::default();
     let progress = Progress::default();
+    let counts: Arc<Counts> = Arc::default();
     note_watches(server);
     server.follow(Box::new(Notes { inbox: inbox.clone(), resources, noted: false }));
     let told = inbox.clone();
@@ -70,7 +72,9 @@ pub fn install(server: &mut GenericApiServer, config: Config) -> Result<(), Dupl
         outgoing,
         built_in: built_in.into_iter().filter_map(wanted).collect(),
         progress: progress.clone(),
+        counts: counts.clone(),
     };
+    server.metrics().register(move |out| counts.collect(out));
     let plan = Mutex::new(Some(plan));
     if reloads_identity {
         // The thread that looks after files is at it.
