@@ -52,6 +52,22 @@ impl DeclType {
         }
     }
 
+    /// The same under another name, which objects in it are named after.
+    pub(crate) fn renamed(&self, name: &str) -> DeclType {
+        let shape = match &self.shape {
+            Shape::Scalar(t) => Shape::Scalar(t.clone()),
+            Shape::List(of) => Shape::List(Arc::new(of.renamed(&format!("{name}.@idx")))),
+            Shape::Map(of) => Shape::Map(Arc::new(of.renamed(&format!("{name}.@elem")))),
+            Shape::Object { fields, .. } => {
+                let renamed = |(identifier, field): (&String, &Arc<DeclType>)| {
+                    (identifier.clone(), Arc::new(field.renamed(&format!("{name}.{identifier}"))))
+                };
+                Shape::Object { name: name.into(), fields: fields.iter().map(renamed).collect() }
+            }
+        };
+        DeclType { shape, elements_max: self.elements_max, bytes_min: self.bytes_min }
+    }
+
     /// A field of an object.
     pub(crate) fn field(&self, identifier: &str) -> Option<&Arc<DeclType>> {
         match &self.shape {

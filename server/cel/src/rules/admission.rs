@@ -100,19 +100,21 @@ impl<'e> SchemaRules<'e> {
     /// The types at a place, by way of the outermost schema around it that has rules.
     fn type_info(&mut self, site: &RuleSite<'_, '_, '_>) -> Option<TypeInfo> {
         let mut info: Option<TypeInfo> = None;
-        let mut in_scope = false;
+        let (mut in_scope, mut followed) = (false, false);
         let schemas = site.ancestors.iter().map(|(schema, step)| (*schema, Some(step)));
         let mut step_before: Option<&Step<'_>> = None;
         for (at, (schema, step)) in schemas.chain([(site.schema, None)]).enumerate() {
             in_scope |= has_rules(schema);
             if in_scope {
                 let below = info.as_ref().zip(step_before).and_then(|(info, step)| info.follow(step));
-                info = match below {
-                    Some(below) => Some(below),
-                    None => self.converted(schema, at == 0),
-                };
+                followed = below.is_some();
+                info = below.or_else(|| self.converted(schema, at == 0));
             }
             step_before = step;
+        }
+        if let Some(info) = info.as_mut().filter(|_| followed) {
+            // Objects are named after what is `self` to a rule.
+            info.decl = Arc::new(info.decl.renamed(SELF_TYPE));
         }
         info
     }

@@ -141,7 +141,12 @@ fn rule_node(
 
 fn compiled(rule: &Rule, node: Node<'_>, decl: &DeclType) -> CompiledRule {
     // What was admitted may use all that there is.
-    let Compilation { program, uses_old_self, message, .. } = compile_rule(rule, decl, true, true);
+    let mut compilation = compile_rule(rule, decl, true, true);
+    if compilation.program.is_err() {
+        // The error is to name objects after what is `self` here.
+        compilation = compile_rule(rule, &decl.renamed(SELF_TYPE), true, true);
+    }
+    let Compilation { program, uses_old_self, message, .. } = compilation;
     let field = match rule.field_path.is_empty() {
         true => String::new(),
         false => field_path(&rule.field_path, node, true).map_or_else(|_| String::new(), |path| path.text),
