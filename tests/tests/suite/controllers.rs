@@ -22,45 +22,47 @@ fn knob(name: &str, usual: usize) -> usize {
 }
 
 /// One client.
-struct Client(Connection);
+pub(crate) struct Client(Connection);
 
 impl Client {
-    fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         Client(Connection::plain(server))
     }
 
-    fn ask(&mut self, method: &str, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+    pub(crate) fn ask(&mut self, method: &str, path: &str, kind: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.0.request(method, path, kind, body.as_bytes()).unwrap();
         (answer.status, answer.json())
     }
 
-    fn get(&mut self, path: &str) -> (u16, Value) {
+    pub(crate) fn get(&mut self, path: &str) -> (u16, Value) {
         let answer = self.0.get(path).unwrap();
-        (answer.status, answer.json())
+        // Where there is no resource at all, this is told in plain text.
+        let nowhere = answer.status == 404 && answer.text() == "404 page not found\n";
+        (answer.status, if nowhere { Value::Null } else { answer.json() })
     }
 
-    fn create(&mut self, path: &str, object: &Value) -> (u16, Value) {
+    pub(crate) fn create(&mut self, path: &str, object: &Value) -> (u16, Value) {
         self.ask("POST", path, "application/json", object)
     }
 
     /// Creates what must be created; answers its uid.
-    fn created(&mut self, path: &str, object: &Value) -> String {
+    pub(crate) fn created(&mut self, path: &str, object: &Value) -> String {
         let (code, made) = self.create(path, object);
         assert_eq!(code, 201, "{made}");
         made["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
-    fn delete(&mut self, path: &str, options: &Value) -> u16 {
+    pub(crate) fn delete(&mut self, path: &str, options: &Value) -> u16 {
         self.ask("DELETE", path, "application/json", options).0
     }
 
-    fn merge(&mut self, path: &str, patch: &Value) -> (u16, Value) {
+    pub(crate) fn merge(&mut self, path: &str, patch: &Value) -> (u16, Value) {
         self.ask("PATCH", path, "application/merge-patch+json", patch)
     }
 
     /// Waits until an object is as wanted.
-    fn wait(&mut self, path: &str, what: &str, wanted: impl Fn(u16, &Value) -> bool) -> Value {
+    pub(crate) fn wait(&mut self, path: &str, what: &str, wanted: impl Fn(u16, &Value) -> bool) -> Value {
         let mut last = Value::Null;
         let found = wait_for(PATIENCE, || {
             let (code, object) = self.get(path);
@@ -72,16 +74,16 @@ impl Client {
         last
     }
 
-    fn wait_gone(&mut self, path: &str) {
+    pub(crate) fn wait_gone(&mut self, path: &str) {
         self.wait(path, "gone", |code, _| code == 404);
     }
 }
 
-fn namespace(name: &str) -> Value {
+pub(crate) fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-fn config_map(name: &str, owners: &[Value]) -> Value {
+pub(crate) fn config_map(name: &str, owners: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}})
 }
 

@@ -10,6 +10,7 @@ mod cluster;
 mod compat;
 mod controllers;
 mod crash;
+mod custom_kinds;
 mod custom_resources;
 mod definitions;
 mod documents;
