@@ -16,14 +16,14 @@ use ringbolt_storage::{
 use crate::rig::{Rig, Setup, TOKEN, admit_all};
 
 const NAMESPACES: ResourceId = ResourceId(0);
-const V1: &str = "/apis/ex.io/v1/namespaces/default/widgets";
+pub(crate) const V1: &str = "/apis/ex.io/v1/namespaces/default/widgets";
 const V2: &str = "/apis/ex.io/v2/namespaces/default/widgets";
 const TABLE: &str = "accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n";
-const JSON: &str = "content-type: application/json\r\n";
-const MERGE: &str = "content-type: application/merge-patch+json\r\n";
+pub(crate) const JSON: &str = "content-type: application/json\r\n";
+pub(crate) const MERGE: &str = "content-type: application/merge-patch+json\r\n";
 
 /// A definition with two versions that differ, the first of them stored.
-const DEFINITION: &str = r#"{
+pub(crate) const DEFINITION: &str = r#"{
   "spec": {"group": "ex.io", "scope": "Namespaced", "versions": [
     {"name": "v1", "served": true, "storage": true,
      "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
@@ -53,7 +53,7 @@ fn resources() -> Vec<String> {
     vec!["namespaces".into(), "widgets.ex.io".into()]
 }
 
-fn compile(text: &str, previous: Option<&CustomResource>) -> CustomResource {
+pub(crate) fn compile(text: &str, previous: Option<&CustomResource>) -> CustomResource {
     let arena = bumpalo::Bump::new();
     let definition =
         json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).expect("it is JSON");
@@ -64,13 +64,13 @@ fn compile(text: &str, previous: Option<&CustomResource>) -> CustomResource {
 }
 
 /// A server of custom resources.
-struct Server {
+pub(crate) struct Server {
     rig: Rig,
     /// Of each version that is served.
     endpoints: Vec<CustomEndpoints>,
 }
 
-fn server(resource: &CustomResource) -> Server {
+pub(crate) fn server(resource: &CustomResource) -> Server {
     let setup = Setup { resources: resources(), ..Setup::default() };
     let mut endpoints = Vec::new();
     let rig = Rig::new(Protocol::from_alpn(None, 100), setup, |routes| {
@@ -92,10 +92,10 @@ fn server(resource: &CustomResource) -> Server {
 
 /// An answer.
 #[derive(Debug)]
-struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -104,14 +104,14 @@ impl Answer {
         lines.collect()
     }
 
-    fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let arena = bumpalo::Bump::new();
         let body = json::decode_untyped(&arena, arena.alloc_slice_copy(self.body.as_bytes()));
         body.expect("a Status is JSON").str_at(&["message"]).unwrap_or("").to_owned()
     }
 
     /// The body without what differs from run to run.
-    fn stable(&self) -> String {
+    pub(crate) fn stable(&self) -> String {
         let mut text = self.body.trim_end().to_owned();
         for (name, end) in [("\"uid\":\"", '"'), ("\"creationTimestamp\":\"", '"'), ("\"time\":\"", '"')] {
             let mut from = 0;
@@ -143,7 +143,7 @@ impl Server {
         self.rig.site.core.storage.submit(write).wait().expect("nothing is there yet");
     }
 
-    fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         let length = match body {
             "" => String::new(),
             body => format!("content-length: {}\r\n", body.len()),
@@ -165,12 +165,12 @@ impl Server {
         Answer { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    fn get(&mut self, path: &str, headers: &str) -> Answer {
+    pub(crate) fn get(&mut self, path: &str, headers: &str) -> Answer {
         self.ask("GET", path, headers, "")
     }
 }
 
-fn widget(name: &str, rest: &str) -> String {
+pub(crate) fn widget(name: &str, rest: &str) -> String {
     format!(r#"{{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{{"name":"{name}"}}{rest}}}"#)
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod bodies;
 mod counting;
 mod custom;
+mod custom_apply;
 mod impersonation;
 mod live;
 mod no_allocation;

@@ -8,11 +8,12 @@ use super::{
     conflict::{Conflict, Conflicts},
     created, last_applied,
     managers::{self, Manager, Operation},
-    path::PathElement,
-    set::{FieldSet, Node, Path},
+    reset_fields::ResetFields,
+    set::Path,
     shape::Root,
     updater::{ApplyFailure, Taken, Updater},
     validate::{Duplicates, problems_text, validate},
+    versions::Versions,
 };
 use crate::{
     json::{KnownText, expand_raw, zero},
@@ -20,101 +21,6 @@ use crate::{
     schema::{Schema, Type},
     value::{Map, Value},
 };
-
-/// Turns an object of one version into another version of its kind.
-pub trait Versions {
-    /// The object in the version `to`.
-    fn convert<'a>(
-        &self,
-        arena: &'a Bump,
-        object: &Value<'a>,
-        from: &str,
-        to: &str,
-    ) -> Result<Value<'a>, Unconverted>;
-
-    /// What fields are told by in a version of a custom resource (the Schema knows those of built-in kinds).
-    fn root(&self, _api_version: &str) -> Result<Root<'_>, Unconverted> {
-        Err(Unconverted::Missing)
-    }
-}
-
-/// Why there is no object of a version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unconverted {
-    /// The kind has no such version any more: who owned fields in it is forgotten.
-    Missing,
-    /// It could not be made.
-    Failed(String),
-}
-
-impl Unconverted {
-    /// With what was being done.
-    pub(crate) fn doing(self, what: &str) -> Self {
-        match self {
-            Unconverted::Missing => Unconverted::Missing,
-            Unconverted::Failed(why) => Unconverted::Failed(format!("{what}: {why}")),
-        }
-    }
-}
-
-/// A kind that has one version only.
-#[derive(Clone, Copy, Debug)]
-pub struct NoOtherVersion;
-
-impl Versions for NoOtherVersion {
-    fn convert<'a>(&self, _: &'a Bump, _: &Value<'a>, _: &str, _: &str) -> Result<Value<'a>, Unconverted> {
-        Err(Unconverted::Missing)
-    }
-}
-
-/// Fields that a write through a subresource does not change, whatever it says: nobody comes to own them by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResetFields {
-    /// All but these, and all that is below them.
-    Except(&'static [&'static [&'static str]]),
-    /// Only what is at or below these; `*` stands for any item.
-    Only(&'static [&'static [&'static str]]),
-}
-
-impl ResetFields {
-    /// What is left of a set.
-    pub(crate) fn filter<'v>(&self, arena: &'v Bump, set: FieldSet<'v>) -> FieldSet<'v> {
-        if set.is_empty() {
-            return set;
-        }
-        match self {
-            ResetFields::Except(paths) => except(arena, set, &mut paths.iter().copied()),
-            ResetFields::Only(paths) => only(arena, set, paths),
-        }
-    }
-}
-
-fn except<'v>(
-    arena: &'v Bump,
-    set: FieldSet<'v>,
-    paths: &mut dyn Iterator<Item = &'static [&'static str]>,
-) -> FieldSet<'v> {
-    paths.fold(set, |set, path| {
-        let path: Vec<_> = path.iter().map(|name| PathElement::FieldName(name)).collect();
-        set.recursive_difference(arena, FieldSet::of_path(arena, &path))
-    })
-}
-
-fn only<'v>(arena: &'v Bump, set: FieldSet<'v>, paths: &[&[&'static str]]) -> FieldSet<'v> {
-    if paths.iter().any(|path| path.is_empty()) {
-        return set;
-    }
-    set.map(arena, &mut |node| {
-        let fits =
-            |step: &str| step == "*" || matches!(node.element, PathElement::FieldName(name) if name == step);
-        let rest: Vec<&[&'static str]> =
-            paths.iter().filter(|path| fits(path[0])).map(|path| &path[1..]).collect();
-        if rest.is_empty() {
-            return Node { member: false, children: FieldSet::EMPTY, ..*node };
-        }
-        Node { children: only(arena, node.children, &rest), ..*node }
-    })
-}
 
 /// Why an apply was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,16 +4,18 @@ use bumpalo::Bump;
 
 use super::{
     compare::{Comparison, compare},
-    field_manager::{ApplyError, FieldManager, ResetFields, Unconverted},
+    field_manager::{ApplyError, FieldManager},
     field_set::field_set,
     managers::{Manager, Operation},
     merge::merge,
     path::{PathElement, equal_values},
     remove::remove_items,
+    reset_fields::ResetFields,
     schema_sets::{reconcile, with_named_fields},
     set::{FieldSet, Node},
     shape::{Root, Shape},
     validate::{Duplicates, problems_text, validate},
+    versions::Unconverted,
 };
 use crate::value::Value;
 
