@@ -117,8 +117,9 @@ impl Strategy for CustomStrategy {
             errors.extend(structural.validate_embedded(object));
         }
         // What was there twice before may stay so.
-        if structural.validate_list_types(old).is_empty() {
-            errors.extend(structural.validate_list_types(object));
+        let twice = structural.validate_list_types(object);
+        if !twice.is_empty() && structural.validate_list_types(old).is_empty() {
+            errors.extend(twice);
         }
         self.apply_rules(object, Some(old), &mut errors, warnings);
         errors

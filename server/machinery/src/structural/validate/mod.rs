@@ -29,8 +29,7 @@ impl Structural {
 
     /// What is wrong with an object that takes the place of `old`, beyond what was wrong before and is the same still.
     pub fn validate_update(&self, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
-        let root = self.root();
-        run(root, object, Some(Correlated { node: root, old, new: object }), None, Use::Object)
+        update(self.root(), object, old, None)
     }
 
     /// What is wrong with the status of an object whose status takes the place of that of `old`.
@@ -38,7 +37,7 @@ impl Structural {
         let Some(status) = object.path(&["status"]) else { return Vec::new() };
         let Some(node) = self.root().property("status") else { return Vec::new() };
         let old = old.path(&["status"]).unwrap_or(&Value::Null);
-        run(node, status, Some(Correlated { node, old, new: status }), Some("status"), Use::Object)
+        update(node, status, old, Some("status"))
     }
 }
 
@@ -54,6 +53,14 @@ enum Use {
     Object,
     /// A default: all formats count, and an integer or a string may be anything that nothing else forbids.
     Default,
+}
+
+/// Most objects are in order, and then nobody asks what they were before.
+fn update(node: Node<'_>, new: &Value<'_>, old: &Value<'_>, prefix: Option<&str>) -> Vec<FieldError> {
+    match run(node, new, None, prefix, Use::Object) {
+        errors if errors.is_empty() => errors,
+        _ => run(node, new, Some(Correlated { node, old, new }), prefix, Use::Object),
+    }
 }
 
 fn run(
