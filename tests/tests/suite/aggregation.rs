@@ -377,3 +377,63 @@ fn local_groups_are_registered_and_stay() {
     server.spawn();
     assert_eq!(Connection::tls(&server).get(&apps).unwrap().status, 200);
 }
+
+/// Another server of this kind stands behind a group of this one's, and speaks HTTP/2: a connection carries many calls,
+/// and more watches than it takes do not hold up who comes after them.
+#[test]
+fn many_calls_share_connections() {
+    let site = Site::new("aggregated-http2", &[]);
+    let authority = site.folder.join("front-ca.crt");
+    fs::write(&authority, &site.front.pem).unwrap();
+    let front = format!("--requestheader-client-ca-file={}", authority.display());
+    let behind = Server::start(
+        "aggregated-behind",
+        &[
+            &front,
+            "--requestheader-allowed-names=first",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            "--embedded-controllers=",
+        ],
+    );
+    site.add_service();
+    let patch = json!({"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}},
+        "spec": {"insecureSkipTLSVerify": true,
+            "service": {"namespace": "default", "name": SERVICE, "port": behind.port}}});
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.batch";
+    let kind = "application/merge-patch+json";
+    let answer = site.connect().request("PATCH", path, kind, patch.to_string().as_bytes()).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let spec = json!({"template": {"spec": {"restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "i"}]}}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec});
+    let made = wait_for(PATIENCE, || {
+        let answer = site.connect().post(jobs, &job).unwrap();
+        // Those that came before the route changed are this server's own.
+        let there = Connection::tls(&behind).get(&format!("{jobs}/j")).unwrap();
+        (there.status == 200).then_some((answer.status, there.json()))
+    });
+    let (status, there) = made.expect("the job is with the other server");
+    assert_eq!(status, 201);
+    assert_eq!(site.get(&format!("{jobs}/j")).json()["metadata"]["uid"], there["metadata"]["uid"]);
+    assert_eq!(site.get(&format!("{jobs}/nothing")).json()["reason"], "NotFound");
+
+    // Beyond the streams of one connection.
+    let mut watches: Vec<Connection> = (0..130)
+        .map(|_| {
+            let mut watch = Connection::plain(&site.server);
+            assert_eq!(watch.watch("/apis/batch/v1/jobs?watch=1").unwrap().status, 200);
+            assert!(watch.line().unwrap().unwrap().contains(r#""type":"ADDED""#));
+            watch
+        })
+        .collect();
+    assert_eq!(site.get(jobs).status, 200);
+    let patch = br#"{"metadata":{"labels":{"a":"b"}}}"#;
+    assert_eq!(site.connect().request("PATCH", &format!("{jobs}/j"), kind, patch).unwrap().status, 200);
+    for watch in &mut watches {
+        assert!(watch.line().unwrap().unwrap().contains(r#""type":"MODIFIED""#));
+    }
+}
