@@ -300,8 +300,8 @@ impl<C: Change> Change for Rescale<C> {
         Ok(parent)
     }
 
-    fn check(&self, arena: &Bump) -> Result<(), Status> {
-        self.inner.check(arena)
+    fn check(&self, arena: &Bump, warnings: &mut Vec<String>) -> Result<(), Status> {
+        self.inner.check(arena, warnings)
     }
 
     fn retries(&self) -> bool {

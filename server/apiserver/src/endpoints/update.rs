@@ -56,8 +56,8 @@ pub(crate) trait Change {
         None
     }
     /// Whether there is a change at all, for where there is no object to change: a body that does not decode is
-    /// refused before it is said that nothing is there.
-    fn check(&self, _: &Bump) -> Result<(), Status> {
+    /// refused, and warned of, before it is said that nothing is there.
+    fn check(&self, _: &Bump, _warnings: &mut Vec<String>) -> Result<(), Status> {
         Ok(())
     }
     /// The subresource that the request is about, where it is none that has a part of the object to itself.
@@ -135,7 +135,10 @@ impl Change for Put {
         Some(&self.tracker)
     }
 
-    fn check(&self, arena: &Bump) -> Result<(), Status> {
+    fn check(&self, arena: &Bump, warnings: &mut Vec<String>) -> Result<(), Status> {
+        self.body.decode(&self.store, arena)?;
+        warnings.append(&mut self.body.warnings.borrow_mut());
+        // What else is warned of is about changes.
         self.object(arena, None, &mut Vec::new()).map(drop)
     }
 
@@ -207,7 +210,7 @@ impl<C: Change> Update<C> {
 
     pub(crate) async fn attempts(&self, warnings: &mut Vec<String>) -> Result<(u16, Bytes), Status> {
         let Some(key) = Key::new(&self.namespace, &self.name) else {
-            return Err(self.core.with_arena(|arena| self.missing(arena)));
+            return Err(self.core.with_arena(|arena| self.missing(arena, warnings)));
         };
         let mut old = self.core.storage.get(self.store.stored(), key.as_str());
         let mut owners = Owners::Kept;
@@ -259,8 +262,8 @@ impl<C: Change> Update<C> {
     }
 
     /// What is told where there is no object to change.
-    fn missing(&self, arena: &Bump) -> Status {
-        self.change.check(arena).err().unwrap_or_else(|| self.store.not_found(&self.name))
+    fn missing(&self, arena: &Bump, warnings: &mut Vec<String>) -> Status {
+        self.change.check(arena, warnings).err().unwrap_or_else(|| self.store.not_found(&self.name))
     }
 
     fn create_missing(
@@ -270,7 +273,7 @@ impl<C: Change> Update<C> {
         warnings: &mut Vec<String>,
     ) -> Result<Step, Status> {
         if !self.may_create {
-            return Err(self.missing(arena));
+            return Err(self.missing(arena, warnings));
         }
         let mut object = self.change.object(arena, None, warnings)?;
         // A version in the body says nothing about an object that is not there.

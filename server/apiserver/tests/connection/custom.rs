@@ -99,7 +99,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn warnings(&self) -> Vec<&str> {
+    pub(crate) fn warnings(&self) -> Vec<&str> {
         let lines = self.head.lines().filter_map(|line| line.strip_prefix("warning: 299 - "));
         lines.collect()
     }

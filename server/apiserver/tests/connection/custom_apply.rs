@@ -198,3 +198,13 @@ fn openapi_documents_of_a_definition() {
         assert!(!String::from_utf8_lossy(of_v2).contains("default"));
     }
 }
+
+/// What a body says is read, and warned of, before anyone looks whether there is such an object.
+#[test]
+fn bodies_for_objects_that_are_not_there() {
+    let mut server = server(&compile(DEFINITION, None));
+    let put = server.ask("PUT", &format!("{V1}/a"), JSON, &widget("a", r#","spec":{"junk":1}"#));
+    assert_eq!((put.status, put.warnings()), (404, vec![r#""unknown field \"spec.junk\"""#]));
+    let patched = server.ask("PATCH", &format!("{V1}/a"), MERGE, r#"{"spec":{"junk":1}}"#);
+    assert_eq!((patched.status, patched.warnings().len()), (404, 0));
+}
