@@ -46,4 +46,7 @@ pub const REGEXP_SIZE_MAX: usize = 80_000;
 /// as many messages, and together they must not take more than a few MiB.
 pub const VALIDATION_ERRORS_MAX: usize = 10_000;
 
+/// Bytes after which no more errors are kept: each may show its value, and values within each other are shown again.
+pub const VALIDATION_ERROR_BYTES_MAX: usize = 16 << 20;
+
 const _: () = assert!(TREE_DEPTH_MAX <= JSON_DEPTH_MAX);

@@ -109,6 +109,9 @@ struct Parser<'e> {
     known: Vec<Ranges>,
 }
 
+/// Classes that an expression's next ones are looked for among.
+const KNOWN_CLASSES_MAX: usize = 64;
+
 const INVALID_RANGE: &str = "invalid character class range";
 const INVALID_PERL_OP: &str = "invalid or unsupported Perl syntax";
 const INVALID_REPEAT_SIZE: &str = "invalid repeat count";
@@ -155,7 +158,10 @@ impl<'e> Parser<'e> {
         let known = self.known.iter().position(|known| *known == ranges);
         let at = known.unwrap_or_else(|| {
             self.classes.push(Class::of(&ranges));
-            self.known.push(ranges);
+            // An expression that has more is none that someone wrote; looking through all would take long.
+            if self.known.len() < KNOWN_CLASSES_MAX {
+                self.known.push(ranges);
+            }
             self.classes.len() - 1
         });
         self.push(Ast::Class(u32::try_from(at).unwrap_or(u32::MAX)));

@@ -35,6 +35,7 @@ struct Compiler {
     texts: HashMap<Box<str>, Text>,
     text: String,
     patterns: Vec<Pattern>,
+    pattern_at: HashMap<Box<str>, u32>,
 }
 
 impl Structural {
@@ -82,12 +83,13 @@ impl Compiler {
     }
 
     fn pattern(&mut self, text: &str) -> u32 {
-        let known = self.patterns.iter().position(|pattern| *pattern.text == *text);
-        let at = known.unwrap_or_else(|| {
-            self.patterns.push(Pattern::new(text));
-            self.patterns.len() - 1
-        });
-        u32::try_from(at).unwrap_or(u32::MAX)
+        if let Some(known) = self.pattern_at.get(text) {
+            return *known;
+        }
+        let new = u32::try_from(self.patterns.len()).unwrap_or(u32::MAX);
+        self.patterns.push(Pattern::new(text));
+        self.pattern_at.insert(text.into(), new);
+        new
     }
 
     fn node(&mut self, props: Props<'_, '_>) -> Result<NodeId, CompileError> {

@@ -4,6 +4,7 @@
 use super::{CheckOptions, RuleChecks, RuleSite, Step, field_path::field_path};
 use crate::{
     field::{FieldError, Verbatim, child, index, key, quote},
+    limits::VALIDATION_ERROR_BYTES_MAX,
     structural::{Structural, internal, props::Props, prune::is_meta_field},
     value::Value,
 };
@@ -22,7 +23,8 @@ pub(super) fn errors<'r>(
     rules: Option<&'r mut (dyn RuleChecks + 'r)>,
 ) -> Vec<FieldError> {
     let has_rules = rules.is_some();
-    let mut walk = Walk { options, rules, schema: Vec::new(), of_rules: Vec::new(), ancestors: Vec::new() };
+    let mut walk =
+        Walk { options, rules, schema: Vec::new(), of_rules: Vec::new(), bytes: 0, ancestors: Vec::new() };
     let state = State {
         defaults: options.defaults.map_err(str::to_owned),
         inside_meta: false,
@@ -76,12 +78,17 @@ struct Walk<'o, 'r, 'v, 'a> {
     rules: Option<&'r mut (dyn RuleChecks + 'r)>,
     schema: Vec<FieldError>,
     of_rules: Vec<FieldError>,
+    /// Bytes of the texts of errors.
+    bytes: usize,
     ancestors: Vec<(&'v Value<'a>, Step<'a>)>,
 }
 
 impl<'v, 'a> Walk<'_, '_, 'v, 'a> {
     fn push(&mut self, error: FieldError) {
-        self.schema.push(error);
+        if self.bytes < VALIDATION_ERROR_BYTES_MAX {
+            self.bytes += error.field.len() + error.bad_value.len() + error.detail.len();
+            self.schema.push(error);
+        }
     }
 
     /// A schema that values of this one have at the end of a step.

@@ -2,6 +2,7 @@
 
 mod cases;
 mod picked;
+mod rules;
 
 use bumpalo::Bump;
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::{
     field::{FieldError, Verbatim, quote},
     json::encode_untyped,
+    limits::{VALIDATION_ERROR_BYTES_MAX, VALIDATION_ERRORS_MAX},
     patch::go_text,
     structural::Json,
     value::Value,
@@ -168,6 +169,15 @@ impl Fault {
         Fault::new(Kind::Unplaced, String::new(), "\"\"".into(), message)
     }
 
+    fn bytes(&self) -> usize {
+        let values = if let Kind::NotEnumerated(values) = &self.kind {
+            values.iter().map(String::len).sum()
+        } else {
+            0
+        };
+        self.name.len() + self.value.len() + self.message.len() + values
+    }
+
     fn field_error(self, prefix: Option<&str>) -> FieldError {
         let name = self.name.strip_prefix('.').unwrap_or(&self.name);
         let field = match (prefix, name) {
@@ -189,11 +199,40 @@ impl Fault {
     }
 }
 
+/// What was found so far, as much of it as will be told.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    list: Vec<Fault>,
+    /// Bytes of the texts.
+    bytes: usize,
+}
+
+impl Faults {
+    pub(super) fn push(&mut self, fault: Fault) {
+        if self.list.len() < VALIDATION_ERRORS_MAX && self.bytes < VALIDATION_ERROR_BYTES_MAX {
+            self.bytes += fault.bytes();
+            self.list.push(fault);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.bytes -= self.list.drain(len..).map(|fault| fault.bytes()).sum::<usize>();
+    }
+
+    pub(super) fn into_list(self) -> Vec<Fault> {
+        self.list
+    }
+}
+
 /// The errors of faults, each told once. `prefix` is the field that was validated, where it was not the object itself.
-pub(super) fn field_errors(faults: Vec<Fault>, prefix: Option<&str>) -> Vec<FieldError> {
+pub(super) fn field_errors(faults: Faults, prefix: Option<&str>) -> Vec<FieldError> {
     let mut seen = HashSet::new();
     let mut errors = Vec::with_capacity(faults.len());
-    for fault in faults {
+    for fault in faults.into_list() {
         if seen.insert(fault.clone()) {
             errors.push(fault.field_error(prefix));
         }

@@ -1,6 +1,6 @@
 //! `anyOf`, `oneOf`, `allOf` and `not`.
 
-use super::{Fault, Outcome, Place, Validator};
+use super::{Fault, Faults, Outcome, Place, Validator};
 use crate::{structural::Node, value::Value};
 
 impl Validator {
@@ -10,7 +10,7 @@ impl Validator {
         node: Node<'_>,
         value: &Value<'_>,
         place: &Place<'_>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) -> Outcome {
         let mut outcome = Outcome { matches: 1, valid: true };
         let Some(validation) = node.validation() else { return outcome };
@@ -36,7 +36,7 @@ impl Validator {
             }
         }
         if let Some(not) = validation.not()
-            && self.value(not, value, None, place, &mut Vec::new()).valid
+            && self.value(not, value, None, place, &mut Faults::default()).valid
         {
             outcome.fail(faults, Fault::composite(place, "must not validate the schema (not)"));
         }
@@ -49,11 +49,11 @@ impl Validator {
         value: &Value<'_>,
         place: &Place<'_>,
         outcome: &mut Outcome,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) {
-        let mut best: Option<(usize, Vec<Fault>)> = None;
+        let mut best: Option<(usize, Faults)> = None;
         for schema in schemas {
-            let mut found = Vec::new();
+            let mut found = Faults::default();
             let result = self.value(schema, value, None, place, &mut found);
             if result.valid {
                 outcome.matches += result.matches;
@@ -73,13 +73,13 @@ impl Validator {
         value: &Value<'_>,
         place: &Place<'_>,
         outcome: &mut Outcome,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) {
-        let mut best: Option<(usize, Vec<Fault>)> = None;
+        let mut best: Option<(usize, Faults)> = None;
         let mut first = None;
         let mut validated = 0;
         for schema in schemas {
-            let mut found = Vec::new();
+            let mut found = Faults::default();
             let result = self.value(schema, value, None, place, &mut found);
             if result.valid {
                 validated += 1;
@@ -103,10 +103,10 @@ impl Validator {
     }
 
     /// The failure with the most matches is the one that is told.
-    fn keep(&self, best: Option<(usize, Vec<Fault>)>, outcome: &mut Outcome, faults: &mut Vec<Fault>) {
+    fn keep(&self, best: Option<(usize, Faults)>, outcome: &mut Outcome, faults: &mut Faults) {
         let Some((matches, found)) = best else { return };
         outcome.matches += matches;
-        for fault in found {
+        for fault in found.into_list() {
             outcome.fail(faults, fault);
         }
     }

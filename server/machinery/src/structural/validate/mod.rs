@@ -8,7 +8,7 @@ mod ratchet;
 mod scalar;
 
 pub(super) use fault::bad_value;
-use fault::{Fault, Place};
+use fault::{Fault, Faults, Place};
 pub(super) use number::go_int;
 use ratchet::Correlated;
 pub use ratchet::same_values;
@@ -17,7 +17,6 @@ use scalar::{enumeration, string, type_fault};
 use super::{AdditionalProperties, Node, Structural, Type, formats};
 use crate::{
     field::FieldError,
-    limits::VALIDATION_ERRORS_MAX,
     value::{Map, Value},
 };
 
@@ -70,7 +69,7 @@ fn run(
     prefix: Option<&str>,
     of: Use,
 ) -> Vec<FieldError> {
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     Validator { of }.correlated(node, value, correlated, &Place::ROOT, &mut faults);
     fault::field_errors(faults, prefix)
 }
@@ -91,11 +90,9 @@ impl Outcome {
         self.valid &= other.valid;
     }
 
-    fn fail(&mut self, faults: &mut Vec<Fault>, fault: Fault) {
+    fn fail(&mut self, faults: &mut Faults, fault: Fault) {
         self.valid = false;
-        if faults.len() < VALIDATION_ERRORS_MAX {
-            faults.push(fault);
-        }
+        faults.push(fault);
     }
 }
 
@@ -145,7 +142,7 @@ impl Validator {
         value: &Value<'_>,
         correlated: Option<Correlated<'_, '_, '_>>,
         place: &Place<'_>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) -> Outcome {
         let before = faults.len();
         let mut outcome = self.value(node, value, correlated, place, faults);
@@ -162,7 +159,7 @@ impl Validator {
         value: &Value<'_>,
         correlated: Option<Correlated<'_, '_, '_>>,
         place: &Place<'_>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) -> Outcome {
         let mut outcome = Outcome::FINE;
         let types = types(node, self.of);
@@ -232,7 +229,7 @@ impl Validator {
         items: &[Value<'_>],
         correlated: Option<Correlated<'_, '_, '_>>,
         place: &Place<'_>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) -> Outcome {
         let mut outcome = Outcome::FINE;
         if let Some(schema) = node.items() {
@@ -271,7 +268,7 @@ impl Validator {
         map: &Map<'_>,
         correlated: Option<Correlated<'_, '_, '_>>,
         place: &Place<'_>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) -> Outcome {
         let mut outcome = Outcome::FINE;
         let validation = node.validation();

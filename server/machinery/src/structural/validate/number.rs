@@ -1,6 +1,6 @@
 //! Bounds of numbers. Go keeps bounds as floats and looks at them as integers where the value is one.
 
-use super::{Fault, Outcome, Place, Types, scalar::is_json_integer};
+use super::{Fault, Faults, Outcome, Place, Types, scalar::is_json_integer};
 use crate::{
     json::quote,
     structural::{Node, Type},
@@ -60,7 +60,7 @@ pub(super) fn validate(
     format: &str,
     value: &Value<'_>,
     place: &Place<'_>,
-    faults: &mut Vec<Fault>,
+    faults: &mut Faults,
 ) -> Outcome {
     let mut outcome = Outcome { matches: 1, valid: true };
     let ty = match types.0 {
@@ -88,13 +88,7 @@ pub(super) fn validate(
 }
 
 impl Numbers<'_, '_, '_> {
-    fn in_range(
-        &self,
-        value: &Value<'_>,
-        what: &str,
-        outcome: &mut Outcome,
-        faults: &mut Vec<Fault>,
-    ) -> bool {
+    fn in_range(&self, value: &Value<'_>, what: &str, outcome: &mut Outcome, faults: &mut Faults) -> bool {
         if in_range(value, self.ty, self.format) {
             return true;
         }
@@ -112,7 +106,7 @@ impl Numbers<'_, '_, '_> {
         self.value.as_i64().filter(|_| bound_fits)
     }
 
-    fn multiple_of(&self, factor: f64, outcome: &mut Outcome, faults: &mut Vec<Fault>) {
+    fn multiple_of(&self, factor: f64, outcome: &mut Outcome, faults: &mut Faults) {
         let fits = self.in_range(&Value::Float(factor), "MultipleOf", outcome, faults);
         let (holds, shown, positive) = match self.native(fits) {
             Some(n) => {
@@ -133,7 +127,7 @@ impl Numbers<'_, '_, '_> {
         }
     }
 
-    fn maximum(&self, max: f64, exclusive: bool, outcome: &mut Outcome, faults: &mut Vec<Fault>) {
+    fn maximum(&self, max: f64, exclusive: bool, outcome: &mut Outcome, faults: &mut Faults) {
         let fits = self.in_range(&Value::Float(max), "Maximum boundary", outcome, faults);
         let (exceeded, shown) = match self.native(fits) {
             Some(n) => {
@@ -151,7 +145,7 @@ impl Numbers<'_, '_, '_> {
         }
     }
 
-    fn minimum(&self, min: f64, exclusive: bool, outcome: &mut Outcome, faults: &mut Vec<Fault>) {
+    fn minimum(&self, min: f64, exclusive: bool, outcome: &mut Outcome, faults: &mut Faults) {
         let fits = self.in_range(&Value::Float(min), "Minimum boundary", outcome, faults);
         let (below, shown) = match self.native(fits) {
             Some(n) => {

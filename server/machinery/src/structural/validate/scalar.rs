@@ -1,6 +1,6 @@
 //! Types, texts and enumerations.
 
-use super::{Fault, Outcome, Place, Types, fault};
+use super::{Fault, Faults, Outcome, Place, Types, fault};
 use crate::{
     structural::{Node, Type},
     value::Value,
@@ -45,7 +45,7 @@ pub(super) fn type_fault(
 }
 
 /// The first of the bounds of a text that does not hold.
-pub(super) fn string(node: Node<'_>, text: &str, place: &Place<'_>, faults: &mut Vec<Fault>) -> Outcome {
+pub(super) fn string(node: Node<'_>, text: &str, place: &Place<'_>, faults: &mut Faults) -> Outcome {
     let mut outcome = Outcome::FINE;
     let Some(validation) = node.validation() else { return outcome };
     let value = Value::String(text);
@@ -80,7 +80,7 @@ pub(super) fn enumeration(
     node: Node<'_>,
     value: &Value<'_>,
     place: &Place<'_>,
-    faults: &mut Vec<Fault>,
+    faults: &mut Faults,
 ) -> Outcome {
     let mut outcome = Outcome::FINE;
     let Some(validation) = node.validation() else { return outcome };
