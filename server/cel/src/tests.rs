@@ -118,3 +118,32 @@ fn names_of_fields_are_escaped_and_found_again() {
     }
     assert_eq!(unescape("a__other__b"), None);
 }
+
+#[test]
+fn what_nests_deeply_is_refused_or_run() {
+    let too_deep = "ERROR: <input>:-1:0: max recursion depth exceeded";
+    let too_nested = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
+    let env = Env { variables: Vec::new(), objects: HashMap::new(), stored: true };
+    for (text, refused) in [
+        (format!("1{}", "+1".repeat(49_000)), Some(too_deep)),
+        (format!("dyn(1){}", ".a".repeat(49_000)), Some(too_deep)),
+        (format!("[1]{}", ".map(x,x)".repeat(10_000)), Some(too_deep)),
+        (format!("{}1{}", "(".repeat(45_000), ")".repeat(45_000)), Some(too_nested)),
+        (format!("{}1", "true?1:".repeat(12_000)), Some(too_nested)),
+        ("[".repeat(90_000), Some(too_nested)),
+        (format!("{}1{}", "[".repeat(240), "]".repeat(240)), None),
+        (format!("true{}", "&&true".repeat(15_000)), None),
+        (format!("{}true", "!".repeat(90_000)), None),
+    ] {
+        match (Expression::compile(&text, &env), refused) {
+            (Ok(expression), None) => {
+                let arena = Bump::new();
+                let program = expression.program().expect("it can be run");
+                let outcome = program.run(&arena, Variables::default(), u64::MAX);
+                assert!(!matches!(outcome.val, Val::Error(_)));
+            }
+            (Err(issues), Some(refused)) => assert_eq!(issues, refused),
+            (got, _) => panic!("{}…: {:?}", &text[..20], got.map(|_| ())),
+        }
+    }
+}
