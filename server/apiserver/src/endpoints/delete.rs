@@ -234,6 +234,11 @@ impl Delete {
                 shorten(arena, &mut object, seconds, left);
                 (changed, graceful) = (true, true);
             }
+            if strategy.only_marks_at_first() && held && pending.is_none() {
+                // Only a delete after the first says what grace there is: none.
+                metadata::of(arena, &mut object).insert("deletionGracePeriodSeconds", Value::Int(0));
+                changed = true;
+            }
         } else if grace.is_some() || held {
             let seconds =
                 if strategy.holds_deletion(&object) && grace.is_none() { None } else { Some(seconds) };

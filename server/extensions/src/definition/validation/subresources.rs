@@ -2,7 +2,7 @@
 
 use ringbolt_controlplane::tree::Members;
 use ringbolt_machinery::{
-    field::{FieldError, child, index},
+    field::{FieldError, Verbatim, child, index, write_json_string},
     value::{Map, Value},
 };
 
@@ -36,7 +36,11 @@ fn scale(scale: &Map<'_>, path: &str, errors: &mut Errors) {
         && !is_below(value, ".spec")
         && !is_below(value, ".status")
     {
-        errors.push(FieldError::invalid(path, value, "should be a json path under either .spec or .status"));
+        // Go holds a pointer, which is quoted as JSON.
+        let mut shown = String::new();
+        write_json_string(value, &mut shown);
+        let why = "should be a json path under either .spec or .status";
+        errors.push(FieldError::invalid(path, Verbatim(&shown), why));
     }
 }
 

@@ -153,10 +153,10 @@ fn versions() {
     created(
         &[
             ("/spec/versions/0/deprecated", json!(true)),
-            ("/spec/versions/0/deprecationWarning", json!("a\nb")),
+            ("/spec/versions/0/deprecationWarning", json!("a\u{1}b")),
         ],
         &[
-            "spec.versions[0].deprecationWarning: Invalid value: \"a\\nb\": must only contain printable UTF-8 \
+            "spec.versions[0].deprecationWarning: Invalid value: \"a\\u0001b\": must only contain printable UTF-8 \
            characters; non-printable character found at index 1",
         ],
     );

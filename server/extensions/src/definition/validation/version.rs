@@ -2,7 +2,7 @@
 
 use ringbolt_controlplane::tree::Members;
 use ringbolt_machinery::{
-    field::{FieldError, child, is_print},
+    field::{FieldError, Verbatim, child, is_print, write_json_string},
     value::Value,
 };
 
@@ -27,8 +27,11 @@ pub(super) fn validate(
     let Version { map, parts } = version;
     let name = map.text("name");
     if let Some(warning) = map.get("deprecationWarning").and_then(Value::as_str) {
+        // Go holds a pointer, which is quoted as JSON.
+        let mut shown = String::new();
+        write_json_string(warning, &mut shown);
         for why in warning_errors(map.flag("deprecated"), warning) {
-            errors.push(FieldError::invalid(child(path, "deprecationWarning"), warning, why));
+            errors.push(FieldError::invalid(child(path, "deprecationWarning"), Verbatim(&shown), why));
         }
     }
     let at = schema::Place { has_status, needs_structural, is_unchanged: strict.unchanged.contains(name) };
