@@ -1,6 +1,9 @@
 //! What server-side apply takes for granted of the built-in Schema.
 
-use crate::schema::{Composite, ListType, Schema, Type};
+use crate::{
+    apply::shape::Shape,
+    schema::{Composite, ListType, Schema, Type},
+};
 
 /// A list's patch strategy says how its items are told apart where no list type does. None of the built-in lists
 /// relies on that, so nothing here does.
@@ -26,4 +29,10 @@ fn only_object_metadata_has_managed_fields() {
         let has = of.field("managedFields").is_some();
         assert_eq!(has, of.name == "ObjectMeta", "{}", of.openapi_name);
     }
+}
+
+/// Walks hand shapes on by value: those of structural schemas must not make those of built-in types larger.
+#[test]
+fn shapes_are_small() {
+    assert_eq!(size_of::<Shape<'_>>(), 32);
 }
