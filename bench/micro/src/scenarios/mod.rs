@@ -67,7 +67,7 @@ pub const ALL: &[Scenario] = &[
         50,
         writes::create_pod_new_spec,
     ),
-    scenario("create_pod_protobuf", "POST of the same pod in protobuf", 50, writes::create_pod_protobuf),
+    scenario("create_pod_protobuf", "POST of a pod of 4 KiB in protobuf", 50, writes::create_pod_protobuf),
     scenario(
         "update_config_map",
         "PUT of a ConfigMap of 1 KiB with one value changed",
