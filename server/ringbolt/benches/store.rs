@@ -5,7 +5,12 @@
 //! default that of the target directory. Run as a test it does little, and checks that every write is there.
 
 #[path = "../src/disk.rs"]
-#[allow(unreachable_pub, unused_imports, reason = "a part of the program, whose own tests run there")]
+#[allow(
+    unreachable_pub,
+    unused_imports,
+    dead_code,
+    reason = "a part of the program, whose own tests run there"
+)]
 mod disk;
 
 use std::{
@@ -176,7 +181,7 @@ fn make_probe(path: &Path) -> Result<(), Box<dyn Error>> {
 
 fn open(folder: &Path) -> Result<Arc<Embedded>, Box<dyn Error>> {
     let options = EmbeddedOptions::new(vec!["configmaps".into()], None, Arc::new(NoInspect));
-    Ok(Embedded::open(options, Box::new(disk::JournalDisk(RingDisk::open_folder(folder)?)))?)
+    Ok(Embedded::open(options, Box::new(disk::JournalDisk::new(RingDisk::open_folder(folder)?)))?)
 }
 
 fn measure(folder: &Path, time: Duration) -> Result<(), Box<dyn Error>> {
