@@ -5,10 +5,12 @@ use std::sync::Arc;
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
-use super::{Endpoint, resource::ResourceStore, scale::Scale};
+use super::{Endpoint, answer, resource::ResourceStore, scale::Scale};
 use crate::{
     admission::Admission,
     registry::{Part, ServedResource},
+    request::Request,
+    response::Outcome,
     routes::ResourceEndpoint,
 };
 
@@ -28,9 +30,36 @@ impl CustomEndpoints {
         &self.store.served
     }
 
+    /// Answers that nothing is served instead: objects would have to be converted by a webhook, which this server does not
+    /// ask.
+    #[must_use]
+    pub fn unconverted(mut self) -> Self {
+        let refusing: Arc<dyn ResourceEndpoint> = Arc::new(Unconverted { store: self.store.clone() });
+        for (_, endpoint) in &mut self.subresources {
+            *endpoint = refusing.clone();
+        }
+        self.resource = refusing;
+        self
+    }
+
     /// Says that they are not on any route any more: watches end. Requests that have come so far are answered.
     pub fn retire(&self) {
         self.store.retirement.end();
+    }
+}
+
+/// A version whose objects are stored in another one, between which only a webhook could convert.
+struct Unconverted {
+    store: Arc<ResourceStore>,
+}
+
+impl ResourceEndpoint for Unconverted {
+    fn stored(&self) -> Option<ResourceId> {
+        Some(self.store.stored())
+    }
+
+    fn serve(&self, request: &Request<'_>) -> Outcome {
+        answer::failed(request, &answer::not_built("conversion by a webhook"))
     }
 }
 

@@ -74,7 +74,7 @@ enum Step {
 pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
     let plan = || -> Result<(Answer, Delete), Status> {
         let answer = Answer::negotiate(store, request)?;
-        let options = DeleteOptions::take(store.schema, request)?;
+        let options = DeleteOptions::take(store, request)?;
         Ok((
             answer,
             Delete {

@@ -20,7 +20,7 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
         let answer = Answer::negotiate(store, request)?;
         let mut options = parse_options(request)?;
         let selection = List::selection(store, request, &mut options)?;
-        let delete_options = DeleteOptions::take(store.schema, request)?;
+        let delete_options = DeleteOptions::take(store, request)?;
         // The collection is read in pages, so a version is taken for exactly that one.
         if options.limit == 0 {
             options.limit = i64::MAX;

@@ -1,9 +1,9 @@
 //! `metav1.DeleteOptions`, from the body where there is one, else from the query.
 
-use ringbolt_machinery::{schema::Schema, status::Status, value::Value};
+use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_protocol::query;
 
-use super::{answer, body};
+use super::{answer, body, resource::ResourceStore};
 use crate::request::Request;
 
 /// What becomes of the dependents.
@@ -29,14 +29,14 @@ pub(crate) struct DeleteOptions {
 
 impl DeleteOptions {
     /// Takes the options of a request: 400 where they do not decode, 422 where they contradict each other.
-    pub(crate) fn take(schema: &'static Schema, request: &Request<'_>) -> Result<Self, Status> {
+    pub(crate) fn take(store: &ResourceStore, request: &Request<'_>) -> Result<Self, Status> {
         let from_query =
             query::DeleteOptions::parse(request.head.query()).map_err(|e| Status::bad_request(e.0))?;
         if request.body.is_empty() {
             return Self::checked(from_query);
         }
         request.core.with_arena(|arena| {
-            let options = body::decode_delete_options(schema, arena, request)?;
+            let options = body::decode_delete_options(store, arena, request)?;
             Self::from_object(&options)
         })
     }

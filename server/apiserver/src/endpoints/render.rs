@@ -304,7 +304,16 @@ impl Render<'_> {
             json::encode(self.store.schema, ty, &tree.value, &mut out);
             Ok::<_, Status>(Bytes::from(out).slice(1..))
         })?;
-        let text = self.table(TableForm { include, ..table }, &stored)?;
+        let table = TableForm { include, ..table };
+        let text = match self.store.is_custom() {
+            false => self.table(table, &stored)?,
+            // Nothing is filled in: it is no object.
+            true => self.core.with_arena(|arena| {
+                let tree = json::decode_stored(arena, self.store.schema, self.store.partial_type, &stored);
+                let tree = tree.map_err(|e| Status::internal_error(e.to_string()))?;
+                self.table_of(table, &stored, &tree)
+            })?,
+        };
         Ok(Bytes::from([b"{\"type\":\"BOOKMARK\",\"object\":", text.as_slice(), b"}\n"].concat()))
     }
 

@@ -98,7 +98,12 @@ impl Render<'_> {
         self.with_stored_tree(stored, |tree| self.table_of(table, stored, tree))?
     }
 
-    fn table_of(&self, table: TableForm, stored: &Bytes, tree: &Value<'_>) -> Result<Vec<u8>, Status> {
+    pub(super) fn table_of(
+        &self,
+        table: TableForm,
+        stored: &Bytes,
+        tree: &Value<'_>,
+    ) -> Result<Vec<u8>, Status> {
         let mut out = Vec::with_capacity(stored.len() + 1024);
         out.extend_from_slice(table.open().as_bytes());
         if let Some(version) = tree.str_at(&["metadata", "resourceVersion"]) {

@@ -426,6 +426,21 @@ fn versions_show_what_their_schemas_have() {
 }
 
 #[test]
+fn what_a_webhook_would_have_to_convert_is_refused() {
+    let webhook = DEFINITION.replace(
+        r#""scope": "Namespaced""#,
+        r#""scope": "Namespaced", "conversion": {"strategy": "Webhook"}"#,
+    );
+    let mut server = server(&compile(&webhook, None));
+    assert_eq!(server.ask("POST", V1, JSON, &widget("a", "")).status, 201);
+    let other = server.get(&format!("{V2}/a"), "");
+    assert_eq!(
+        (other.status, other.message()),
+        (501, "conversion by a webhook is not implemented by this server".to_owned())
+    );
+}
+
+#[test]
 fn objects_of_an_older_definition() {
     let before = compile(DEFINITION, None);
     let changed = DEFINITION.replace(

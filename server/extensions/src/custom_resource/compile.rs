@@ -70,6 +70,8 @@ pub struct Version {
     strategy: Arc<CustomStrategy>,
     pub(super) facts: &'static ringbolt_machinery::schema::Resource,
     stored: ResourceId,
+    /// Whether only a webhook could make its objects of those that are stored.
+    needs_webhook: bool,
 }
 
 fn text<'a>(map: &Map<'a>, name: &str) -> &'a str {
@@ -102,6 +104,8 @@ impl CustomResource {
         let (group, resource) = (text(spec, "group"), named("plural")?);
         let (kind, singular, list_kind) = (named("kind")?, named("singular")?, named("listKind")?);
         let namespaced = text(spec, "scope") == "Namespaced";
+        let conversion = spec.get("conversion").and_then(|conversion| conversion.str_at(&["strategy"]));
+        let by_webhook = conversion == Some("Webhook");
         let all: Vec<&Map<'_>> = spec
             .get("versions")
             .and_then(Value::as_list)
@@ -153,6 +157,7 @@ impl CustomResource {
                 }),
                 facts: facts.intern(schema).map_err(CompileError::Kinds)?,
                 stored,
+                needs_webhook: by_webhook && !flag(version, "storage"),
             });
         }
         let (group, resource) = (group.to_owned(), resource.to_owned());
@@ -173,7 +178,8 @@ impl Version {
         namespaces: ResourceId,
         admission: &Arc<dyn Admission>,
     ) -> CustomEndpoints {
-        endpoints::custom(schema, self.served(), namespaces, admission)
+        let endpoints = endpoints::custom(schema, self.served(), namespaces, admission);
+        if self.needs_webhook { endpoints.unconverted() } else { endpoints }
     }
 }
 
