@@ -9,7 +9,7 @@ mod layer;
 mod radix;
 mod verbs;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use ringbolt_machinery::status::Status;
@@ -91,7 +91,7 @@ struct BuiltIn {
     resources: Radix,
     served: Vec<Served>,
     /// Listed paths, sorted.
-    paths: Vec<String>,
+    paths: Arc<[String]>,
     /// What `/` shows of them and of the layer.
     index: Arc<ArcSwap<Index>>,
 }
@@ -115,19 +115,16 @@ impl RouteTable {
 
     /// The same built-in routes under another layer. `/` lists its paths from now on.
     pub(crate) fn with_layer(&self, layer: Layer) -> RouteTable {
-        let built_in = self.built_in.clone();
-        let paths: BTreeSet<String> = built_in.paths.iter().cloned().chain(layer.listed()).collect();
-        if !built_in.index.load().paths.iter().eq(&paths) {
-            built_in.index.store(Arc::new(Index::new(paths.into_iter().collect())));
-        }
+        let (built_in, layer) = (self.built_in.clone(), Arc::new(layer));
+        built_in.index.store(Arc::new(Index::new(built_in.paths.clone(), layer.clone())));
         let is_overridden =
             layer.proxied().any(|version| built_in.version(version.group(), version.version()).is_some());
-        RouteTable { built_in, layer: Arc::new(layer), is_overridden }
+        RouteTable { built_in, layer, is_overridden }
     }
 
     /// The listed paths, sorted: what `/` shows.
     pub fn paths(&self) -> Vec<String> {
-        self.built_in.index.load().paths.clone()
+        self.built_in.index.load().paths()
     }
 
     /// The route of a request; `path` is decoded.

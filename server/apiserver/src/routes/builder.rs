@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ringbolt_machinery::schema::Resource;
 
-use super::{BuiltIn, Handler, ResourceEndpoint, RouteTable, Served, VerbSet, radix::Radix};
+use super::{BuiltIn, Handler, Layer, ResourceEndpoint, RouteTable, Served, VerbSet, radix::Radix};
 use crate::{
     request::Request,
     response::{JSON, Outcome, Response},
@@ -131,8 +131,8 @@ impl RouteTableBuilder {
 
     /// The table, with `/` and `/index.html` that list its paths.
     pub fn build(mut self) -> Result<RouteTable, DuplicateRoute> {
-        let paths: Vec<String> = std::mem::take(&mut self.listed).into_iter().collect();
-        let index = Arc::new(ArcSwap::from_pointee(Index::new(paths.clone())));
+        let paths: Arc<[String]> = std::mem::take(&mut self.listed).into_iter().collect();
+        let index = Arc::new(ArcSwap::from_pointee(Index::new(paths.clone(), Arc::default())));
         for path in ["/", "/index.html"] {
             let index = index.clone();
             self.unlisted_path(path, move |_| {
@@ -163,17 +163,25 @@ impl RouteTableBuilder {
 
 /// What `/` shows: `metav1.RootPaths`, indented. Made when it is first asked for.
 pub(super) struct Index {
-    pub(super) paths: Vec<String>,
+    built_in: Arc<[String]>,
+    /// What has the others.
+    layer: Arc<Layer>,
     json: OnceLock<Bytes>,
 }
 
 impl Index {
-    pub(super) fn new(paths: Vec<String>) -> Self {
-        Index { paths, json: OnceLock::new() }
+    pub(super) fn new(built_in: Arc<[String]>, layer: Arc<Layer>) -> Self {
+        Index { built_in, layer, json: OnceLock::new() }
+    }
+
+    /// All listed paths, sorted.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let all: BTreeSet<String> = self.built_in.iter().cloned().chain(self.layer.listed()).collect();
+        all.into_iter().collect()
     }
 
     fn json(&self) -> &Bytes {
-        self.json.get_or_init(|| index_json(&self.paths).into())
+        self.json.get_or_init(|| index_json(&self.paths()).into())
     }
 }
 
