@@ -209,12 +209,19 @@ pub fn has_loose_list_keys(schema: &Value<'_>) -> bool {
 
 /// The first field that the root may not have.
 fn root_error(props: Props<'_, '_>, path: &str) -> Option<FieldError> {
-    // Go has pointers for numbers and for these two: zero and false are set.
-    let pointer =
-        |name: &str| matches!(name, "additionalProperties" | "x-kubernetes-preserve-unknown-fields");
+    // Go has pointers for numbers and for these: false and the empty text are set.
+    const POINTERS: [&str; 7] = [
+        "$ref",
+        "default",
+        "example",
+        "additionalProperties",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+    ];
     let is_set = |name: &str| match props.get(name) {
-        None | Some(Value::String("")) => false,
-        Some(Value::Bool(false)) => pointer(name),
+        None => false,
+        Some(Value::Bool(false) | Value::String("")) => POINTERS.contains(&name),
         Some(_) => true,
     };
     for (go_name, name) in internal::fields() {
