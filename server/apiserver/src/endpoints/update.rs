@@ -12,7 +12,7 @@ use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{
     field::{self, FieldError},
-    status::Status,
+    status::{Cause, Status},
     validation,
     value::Value,
 };
@@ -353,7 +353,7 @@ impl<C: Change> Update<C> {
                 let told = errors.len();
                 errors.extend(strategy.validate_update_leniently(self.part, &object, &old, warnings));
                 if told > 0 {
-                    return Err(told_twice(invalid(&errors), told));
+                    return Err(told_again(invalid(&errors), told));
                 }
                 errors
             }
@@ -431,11 +431,25 @@ impl<C: Change> Update<C> {
     }
 }
 
-/// The strategy of custom objects looks at their metadata as well, so that the first causes are there twice.
-fn told_twice(mut status: Status, causes: usize) -> Status {
+/// What is wrong with the metadata of a custom object, as often as the real server finds it: it looks at metadata as they
+/// are, then at what became of them, and its strategy does the latter once more. Labels, annotations and owners are looked
+/// at each time.
+fn told_again(mut status: Status, causes: usize) -> Status {
     if let Some(details) = &mut status.details {
-        let first: Vec<_> = details.causes.iter().take(causes).cloned().collect();
-        details.causes.splice(0..0, first);
+        let rest = details.causes.split_off(causes.min(details.causes.len()));
+        let any_time = ["labels", "annotations", "ownerReferences", "managedFields"];
+        let is_of = |cause: &Cause, names: &[&str]| {
+            let field = cause.field.strip_prefix("metadata.").unwrap_or("");
+            names.iter().any(|name| field.starts_with(name))
+        };
+        let as_they_are = |cause: &Cause| {
+            is_of(cause, &any_time) || is_of(cause, &["finalizers"]) && cause.reason == "FieldValueInvalid"
+        };
+        let (told, changed): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut details.causes).into_iter().partition(as_they_are);
+        let again: Vec<_> =
+            changed.into_iter().chain(told.iter().filter(|cause| is_of(cause, &any_time)).cloned()).collect();
+        details.causes = [told, again.clone(), again, rest].concat();
     }
     status
 }

@@ -208,3 +208,22 @@ fn bodies_for_objects_that_are_not_there() {
     let patched = server.ask("PATCH", &format!("{V1}/a"), MERGE, r#"{"spec":{"junk":1}}"#);
     assert_eq!((patched.status, patched.warnings().len()), (404, 0));
 }
+
+/// Metadata that changes is looked at three times, but for finalizers.
+#[test]
+fn malformed_metadata_is_told_as_often_as_it_is_found() {
+    let mut server = server(&compile(DEFINITION, None));
+    let made = server.ask("POST", V1, JSON, &widget("a", ""));
+    assert_eq!(made.status, 201);
+    let mut causes = |patch: &str| {
+        let refused = server.ask("PATCH", &format!("{V1}/a"), MERGE, patch);
+        assert_eq!(refused.status, 422, "{}", refused.body);
+        refused.body.matches(r#""reason":"FieldValue"#).count()
+    };
+    assert_eq!(causes(r#"{"metadata":{"labels":{"-a-":"b"}}}"#), 3);
+    assert_eq!(
+        causes(r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"P","name":"p","uid":""}]}}"#),
+        3
+    );
+    assert_eq!(causes(r#"{"metadata":{"finalizers":["a b"]}}"#), 1);
+}
