@@ -114,7 +114,7 @@ fn rule_node(
     for (name, below) in rules.properties() {
         let Some(property) = node.property(name) else { continue };
         // What all resources have takes the place of what the schema says of it.
-        let own = Schema::of(property);
+        let own = schema.declared_property(name).cloned().unwrap_or_else(|| Schema::of(property));
         let node = match escape(name) {
             Some(identifier) => match decl.and_then(|decl| decl.field(&identifier)) {
                 Some(field) => rule_node(below, property, &own, Some(field)),
