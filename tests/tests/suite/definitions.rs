@@ -150,8 +150,11 @@ fn a_definition_waits_for_objects_that_are_held() {
     awaits(&mut c, name, "Terminating", "True", "InstanceDeletionInProgress");
     assert!(is_gone(&mut c, &format!("{}/free", objects(group, "things"))));
     // What is held can be seen, and nothing new comes.
-    let held = c.get(&format!("{}/held", objects(group, "things"))).unwrap().json();
-    assert!(held["metadata"]["deletionTimestamp"].is_string(), "{held}");
+    let marked = wait_for(PATIENCE, || {
+        let held = c.get(&format!("{}/held", objects(group, "things"))).ok()?.json();
+        held["metadata"]["deletionTimestamp"].is_string().then_some(())
+    });
+    assert!(marked.is_some(), "what is held is not marked");
     let new = json!({"apiVersion": "held.example.com/v1", "kind": "Thing", "metadata": {"name": "new"}});
     let refused = c.post(&objects(group, "things"), &new).unwrap();
     assert_eq!(refused.status, 403, "{}", refused.text());
