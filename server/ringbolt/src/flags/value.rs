@@ -61,9 +61,7 @@ pub(super) fn shown(flag: &Flag, text: &str, list: &[String]) -> String {
         Kind::Int => int(text).unwrap_or_default().to_string(),
         Kind::Duration => match ringbolt_apiserver::duration::parse(text) {
             Ok(nanoseconds) => {
-                let duration = std::time::Duration::from_nanos(
-                    nanoseconds.unsigned_abs().try_into().unwrap_or(u64::MAX),
-                );
+                let duration = std::time::Duration::from_nanos(nanoseconds.unsigned_abs());
                 let sign = if nanoseconds < 0 { "-" } else { "" };
                 format!("{sign}{}", ringbolt_apiserver::duration::format(duration))
             }
