@@ -8,7 +8,11 @@ use std::{
     time::Instant,
 };
 
-use hyper::{Request, Response, body::Incoming, client::conn::http1};
+use hyper::{
+    Request, Response,
+    body::{Body, Incoming},
+    client::conn::http1,
+};
 
 use crate::{
     call::Upload,
@@ -94,6 +98,7 @@ impl Shared {
                 Found::Full => return Err(CallError::busy()),
                 Found::Nothing => (connect(destination, &self.tls.any).await?, None, true),
             };
+            let spare = if fresh { None } else { repeatable(&request) };
             let sent = match sender {
                 Sender::Http1(mut sender) => {
                     let sent = sender.try_send_request(for_http1(request)).await;
@@ -111,7 +116,11 @@ impl Shared {
                 Err(mut failed) => match failed.take_message() {
                     // A connection that the other end closed while nobody used it: nothing of the request has left.
                     Some(unsent) if !fresh => request = unsent,
-                    _ => return Err(CallError::exchange(failed.error())),
+                    _ => match (CallError::exchange(failed.error()), spare) {
+                        // It was closed while the request was on its way, and to ask twice does no harm.
+                        (error, Some(spare)) if error.failure == Failure::Closed => request = spare,
+                        (error, _) => return Err(error),
+                    },
                 },
             }
         }
@@ -159,6 +168,19 @@ impl Shared {
             }
         });
     }
+}
+
+/// A copy of a request that only reads and has no body.
+fn repeatable(request: &Request<Upload>) -> Option<Request<Upload>> {
+    if !request.method().is_safe() || !request.body().is_end_stream() {
+        return None;
+    }
+    let mut copy = Request::new(Upload::none());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
 }
 
 /// HTTP/1.1 has path and query in its first line, and the authority in a field.
