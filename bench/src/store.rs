@@ -2,7 +2,7 @@
 //! groups.
 
 #[path = "../../server/ringbolt/src/disk.rs"]
-#[allow(unreachable_pub, unused_imports, reason = "a part of the program, which is no library")]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "a part of the program, which is no library")]
 mod disk;
 
 use std::{
@@ -80,7 +80,7 @@ fn open(folder: &Path) -> Result<Arc<Embedded>> {
     let disk =
         RingDisk::open_folder(folder).map_err(|why| Error::new(format!("{}: {why}", folder.display())))?;
     let options = EmbeddedOptions::new(vec!["configmaps".into()], None, Arc::new(NoInspect));
-    Embedded::open(options, Box::new(disk::JournalDisk(disk)))
+    Embedded::open(options, Box::new(disk::JournalDisk::new(disk)))
         .map_err(|why| Error::new(format!("the store: {why}")))
 }
 

@@ -1,32 +1,28 @@
 //! The journal's disk on the engine's ring.
 
-use std::{io, sync::Arc, time::Instant};
+use std::{
+    io,
+    time::{Duration, Instant},
+};
 
-use ringbolt_apiserver::metrics::{Durations, Family, Kind};
 use ringbolt_engine::{DiskFile, RingDisk};
 use ringbolt_storage::disk::{BLOCK, Disk, FileId};
 
-/// A [`RingDisk`] as the store sees it.
-pub struct JournalDisk(RingDisk, Arc<Durations>);
+/// Told how long each write took.
+type Observer = Box<dyn Fn(Duration) + Send>;
 
-/// What a store's requests take is looked for under this name, whatever the store is.
-pub const WRITES: Family = Family {
-    name: "etcd_request_duration_seconds",
-    help: "[ALPHA] Seconds that a write of the journal took until it was durable.",
-    kind: Kind::Histogram,
-};
-/// The labels of it.
-pub const WRITE: [(&str, &str); 2] = [("operation", "write"), ("type", "journal")];
+/// A [`RingDisk`] as the store sees it.
+pub struct JournalDisk(RingDisk, Option<Observer>);
 
 impl JournalDisk {
     /// The disk of a store.
     pub fn new(disk: RingDisk) -> Self {
-        JournalDisk(disk, Arc::default())
+        JournalDisk(disk, None)
     }
 
-    /// What its writes take.
-    pub fn writes(&self) -> Arc<Durations> {
-        self.1.clone()
+    /// Tells `observer` how long each write takes.
+    pub fn observed(self, observer: impl Fn(Duration) + Send + 'static) -> Self {
+        JournalDisk(self.0, Some(Box::new(observer)))
     }
 }
 
@@ -48,7 +44,9 @@ impl Disk for JournalDisk {
     fn write_at(&mut self, file: FileId, offset: u64, blocks: &[u8]) -> io::Result<()> {
         let begun = Instant::now();
         let written = self.0.write_at(DiskFile(file.0), offset, blocks);
-        self.1.observe(begun.elapsed());
+        if let Some(observer) = &self.1 {
+            observer(begun.elapsed());
+        }
         written
     }
     fn flush(&mut self, file: FileId) -> io::Result<()> {
@@ -100,6 +98,11 @@ mod tests {
         other.flush(own).unwrap();
         disk.read_at(file, 0, &mut read).unwrap();
         assert_eq!((read[0], read[BLOCK]), (8, 7));
+        let (told, writes) = std::sync::mpsc::channel();
+        disk = disk.observed(move |took| told.send(took).unwrap());
+        let file = disk.open("b").unwrap();
+        disk.write_at(file, 0, &[9; BLOCK]).unwrap();
+        assert_eq!(writes.try_iter().count(), 1);
         disk.remove("b").unwrap();
         assert!(disk.list().unwrap().is_empty());
     }

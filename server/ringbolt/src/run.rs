@@ -6,7 +6,7 @@ use ringbolt_aggregator::api_service;
 use ringbolt_apiserver::{
     authentication::bootstrap_token::BootstrapTokens,
     informer::Follower,
-    metrics::Durations,
+    metrics::{Durations, Family, Kind},
     server::{Config, NotFound, SecureServing},
 };
 use ringbolt_controlplane::registry::{self, Registry};
@@ -25,7 +25,7 @@ use crate::{
     authorization::{self, Authorization, authorization},
     config_reloads::{self, ConfigReloads},
     control_plane,
-    disk::{self, JournalDisk},
+    disk::JournalDisk,
     flags::Flags,
     identity_lease,
     inspect::StoredInspect,
@@ -114,7 +114,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     )?;
     let proxy_identity = settings.aggregation.open(&mut files)?;
     aggregation::install(&mut server, &settings.aggregation, stored, proxy_identity)?;
-    server.metrics().register(move |out| writes.collect(out, &disk::WRITES, &disk::WRITE));
+    server.metrics().register(move |out| writes.collect(out, &WRITES, &WRITE));
     let identity = identity_lease::identity(&identity_lease::host());
     reloads.into_iter().for_each(|reloads| reloads.register(server.metrics(), &identity));
     let prepared = server.prepare_run().map_err(|e| e.to_string())?;
@@ -151,6 +151,15 @@ fn log(verbosity: i64) {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_target(false).init();
 }
 
+/// What a store's requests take is looked for under this name, whatever the store is.
+const WRITES: Family = Family {
+    name: "etcd_request_duration_seconds",
+    help: "[ALPHA] Seconds that a write of the journal took until it was durable.",
+    kind: Kind::Histogram,
+};
+/// The labels of it.
+const WRITE: [(&str, &str); 2] = [("operation", "write"), ("type", "journal")];
+
 /// What is served, and where it is kept.
 struct Opened {
     schema: &'static Schema,
@@ -172,8 +181,9 @@ impl Opened {
         let mut options =
             EmbeddedOptions::new(registry.stored_names.clone(), Some(registry.namespaces), inspect);
         options.quota_bytes = settings.quota_bytes;
-        let disk = JournalDisk::new(disk);
-        let writes = disk.writes();
+        let writes: Arc<Durations> = Arc::default();
+        let observed = writes.clone();
+        let disk = JournalDisk::new(disk).observed(move |took| observed.observe(took));
         let store =
             Embedded::open(options, Box::new(disk)).map_err(|e| format!("{}: {e}", folder.display()))?;
         Ok(Opened { schema, registry, store, writes })
