@@ -208,8 +208,17 @@ impl<'a, 's> Typed<'a, 's> {
             Type::Time | Type::MicroTime | Type::Duration => self.timed(ty, byte, path).map(Some),
             Type::IntOrString => self.int_or_string(byte, path).map(Some),
             Type::RawExtension | Type::FieldsV1 => Ok(Some(Value::Raw(self.base.reader.skip()?))),
-            Type::Json => self.alone(|typed| Ok(typed.base.value(path)?)).map(Some),
+            Type::Json | Type::Alternative(_) => self.of_definitions(ty, byte, path),
+        }
+    }
+
+    /// What only definitions of custom resources have. Kept out of the way of all other types.
+    #[cold]
+    #[inline(never)]
+    fn of_definitions(&mut self, ty: Type, byte: u8, path: &Path<'_>) -> Result<Option<Value<'a>>, Stop> {
+        match ty {
             Type::Alternative(id) => self.alternative(self.schema.alternative(id), byte, path),
+            _ => self.alone(|typed| Ok(typed.base.value(path)?)).map(Some),
         }
     }
 
