@@ -167,8 +167,10 @@ pub(crate) const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How long a core that was told to stop waits for the kernel to give its operations back.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Stack of a core's thread. Only touched pages count, and frames of rustls and of generated decoders are deep.
-pub(crate) const CORE_STACK_BYTES: usize = 2 * 1024 * 1024;
+/// Stack of a core's thread. Only touched pages count, and frames of rustls and of generated decoders are deep: a
+/// definition's schema, 512 levels of nesting, takes 5 KiB a level of an unoptimized build's stack to decode and more to
+/// check.
+pub(crate) const CORE_STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Unit of direct input and output: the largest logical block devices have, and a page.
 pub const DISK_BLOCK_BYTES: usize = 4096;

@@ -241,3 +241,7 @@ pub const FILE_SETTLE_MAX: Duration = Duration::from_secs(1);
 pub const CUSTOM_FACTS_MAX: usize = 32 * 1024;
 /// Bytes of all their names: five names of 50 bytes each.
 pub const CUSTOM_FACTS_BYTES: usize = 8 << 20;
+
+/// Stack of a thread beside the cores that reads definitions of kinds or writes documents of them: as much as a core's,
+/// for it walks the same trees. Only touched pages count.
+pub const DEEP_STACK_BYTES: usize = 16 << 20;

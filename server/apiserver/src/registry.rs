@@ -94,19 +94,26 @@ pub trait Strategy: Send + Sync {
     }
     /// What is wrong with a new object, metadata left aside. Empty when nothing is.
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError>;
+    /// The same, where `before` was found wrong with the metadata: it may forbid to look at the rest.
+    fn validate_knowing(&self, object: &Value<'_>, before: &[FieldError]) -> Vec<FieldError> {
+        let _ = before;
+        self.validate(object)
+    }
     /// Keeps from `old` what a client may not change through `part`.
     fn prepare_for_update<'a>(&self, arena: &'a Bump, part: Part, object: &mut Value<'a>, old: &Value<'_>);
     /// What is wrong with a change, metadata left aside.
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError>;
-    /// The same, where what is wrong may be no more than worth a warning since it was so before: those go to `warnings`.
+    /// The same, where `before` was found wrong with the metadata, and what is wrong may be no more than worth a warning
+    /// since it was so before: those go to `warnings`.
     fn validate_update_leniently(
         &self,
         part: Part,
         object: &Value<'_>,
         old: &Value<'_>,
+        before: &[FieldError],
         warnings: &mut Vec<String>,
     ) -> Vec<FieldError> {
-        let _ = warnings;
+        let _ = (before, warnings);
         self.validate_update(part, object, old)
     }
     /// Warnings for the writer, in order.

@@ -148,7 +148,10 @@ pub(crate) fn entries<'a>(map: &'a Map<'a>, schema: &'a Schema, arena: &'a Bump)
 pub(crate) fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|other| same(v, other)))
+            a.len() == b.len()
+                && a.iter()
+                    .enumerate()
+                    .all(|(at, (k, v))| b.get_near(at, k).is_some_and(|other| same(v, other)))
         }
         (Value::List(a), Value::List(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))

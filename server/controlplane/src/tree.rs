@@ -171,8 +171,8 @@ pub fn same(a: Option<&Value<'_>>, b: Option<&Value<'_>>) -> bool {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(Some(a), Some(b)))
         }
         (Some(Value::Map(a)), Some(Value::Map(b))) => {
-            a.iter().all(|(k, v)| same(Some(v), b.get(k)))
-                && b.iter().all(|(k, v)| a.has(k) || same(None, Some(v)))
+            a.iter().enumerate().all(|(at, (k, v))| same(Some(v), b.get_near(at, k)))
+                && b.iter().enumerate().all(|(at, (k, v))| a.get_near(at, k).is_some() || same(None, Some(v)))
         }
         (Some(a), Some(b)) => a == b,
         _ => false,

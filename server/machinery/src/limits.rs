@@ -3,8 +3,8 @@
 /// Levels of nesting a JSON text may have: `encoding/json` refuses more.
 pub const JSON_DEPTH_MAX: usize = 10_000;
 
-/// Levels of nesting a decoded tree may have. Trees are walked by recursion, and must fit a 2 MiB stack with the
-/// 2 KiB frames of an unoptimized build; no real object comes near. Opaque text (`RawExtension`, unknown fields) is
+/// Levels of nesting a decoded tree may have. Trees are walked by recursion, and must fit a 16 MiB stack with what an
+/// unoptimized build takes a level, 5 KiB where a definition's schema is decoded; no real object comes near. Opaque text (`RawExtension`, unknown fields) is
 /// skipped without recursion and may go to [`JSON_DEPTH_MAX`].
 pub const TREE_DEPTH_MAX: usize = 512;
 
@@ -48,5 +48,8 @@ pub const VALIDATION_ERRORS_MAX: usize = 10_000;
 
 /// Bytes after which no more errors are kept: each may show its value, and values within each other are shown again.
 pub const VALIDATION_ERROR_BYTES_MAX: usize = 16 << 20;
+
+/// From so many entries on a map is first searched as if it were sorted: fewer are looked at sooner than that.
+pub const MANY_ENTRIES: usize = 64;
 
 const _: () = assert!(TREE_DEPTH_MAX <= JSON_DEPTH_MAX);

@@ -2,7 +2,7 @@
 
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
-use crate::schema::same_text;
+use crate::{limits::MANY_ENTRIES, schema::same_text};
 
 /// One JSON value. Numbers keep what Go would keep: `int64` where it fits, else `float64`.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,12 +71,34 @@ impl<'a> Map<'a> {
     /// The value at `key`.
     #[inline]
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+        if self.entries.len() >= MANY_ENTRIES {
+            return self.position(key).map(|at| &self.entries[at].1);
+        }
         self.entries.iter().find(|(k, _)| same_text(k, key)).map(|(_, v)| v)
+    }
+    /// The value at `key`, where the key is likely to be at a position: what two maps of the same order are compared by.
+    #[inline]
+    pub fn get_near(&self, at: usize, key: &str) -> Option<&Value<'a>> {
+        match self.entries.get(at) {
+            Some((k, value)) if same_text(k, key) => Some(value),
+            _ => self.get(key),
+        }
+    }
+    /// Where a key is. Large maps come sorted most of the time, as they are stored: a key that is found so is the one,
+    /// whatever the order.
+    fn position(&self, key: &str) -> Option<usize> {
+        if self.entries.len() >= MANY_ENTRIES
+            && let Ok(at) = self.entries.binary_search_by(|(k, _)| (*k).cmp(key))
+        {
+            return Some(at);
+        }
+        self.entries.iter().position(|(k, _)| same_text(k, key))
     }
     /// The value at `key`, to change.
     #[inline]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value<'a>> {
-        self.entries.iter_mut().find(|(k, _)| same_text(k, key)).map(|(_, v)| v)
+        let at = self.position(key)?;
+        Some(&mut self.entries[at].1)
     }
     /// Sets `key`, in place where it is there already; answers the old value.
     pub fn insert(&mut self, key: &'a str, value: Value<'a>) -> Option<Value<'a>> {
@@ -94,7 +116,7 @@ impl<'a> Map<'a> {
     }
     /// Removes `key`, keeping the order of the rest.
     pub fn remove(&mut self, key: &str) -> Option<Value<'a>> {
-        let at = self.entries.iter().position(|(k, _)| same_text(k, key))?;
+        let at = self.position(key)?;
         Some(self.entries.remove(at).1)
     }
     /// Where `key` is, or would be, in a map whose keys are sorted.

@@ -7,6 +7,7 @@ use ringbolt_machinery::{
     json::{self, DecodeError, Mode},
     protobuf,
     schema::Schema,
+    value::Value,
 };
 use serde_json::Value as Json;
 
@@ -89,6 +90,30 @@ fn depth() {
     let arena = Bump::new();
     let deep = "[".repeat(100_000);
     assert!(json::decode_untyped(&arena, deep.as_bytes()).is_err());
+}
+
+#[test]
+fn large_maps_find_their_keys_in_any_order() {
+    let arena = Bump::new();
+    let text = |order: &mut dyn Iterator<Item = u32>| {
+        let members: Vec<_> = order.map(|n| format!(r#""k{n}":{n}"#)).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let (up, down) = (text(&mut (100..300)), text(&mut (100..300).rev()));
+    for text in [&up, &down] {
+        let mut value = json::decode_untyped(&arena, text.as_bytes()).unwrap();
+        let map = value.as_map_mut().unwrap();
+        for n in 100..300_i64 {
+            let key = format!("k{n}");
+            assert_eq!(map.get(&key), Some(&Value::Int(n)));
+            assert_eq!(map.get_mut(&key), Some(&mut Value::Int(n)));
+            assert_eq!(map.get_near(n as usize - 100, &key), Some(&Value::Int(n)));
+        }
+        assert_eq!((map.get("k1"), map.get_near(0, "k1")), (None, None));
+        assert_eq!(map.remove("k1"), None);
+        assert_eq!(map.remove("k200"), Some(Value::Int(200)));
+        assert_eq!((map.get("k200"), map.len()), (None, 199));
+    }
 }
 
 #[test]

@@ -87,8 +87,11 @@ impl ApplyPatch {
             return Ok((config, None));
         }
         let undecoded = |why: &str| Status::bad_request(format!("error decoding patch: {why}"));
-        let loaded = yaml::to_json(&self.bytes)
-            .map_err(|e| undecoded(&format!("error converting YAML to JSON: {e}")))?;
+        // What looks like JSON is taken for it, and found to be none only when it is decoded.
+        let loaded = yaml::to_json(&self.bytes).map_err(|e| match self.bytes.trim_ascii_start().first() {
+            Some(b'{') => undecoded(&format!("error converting YAML to JSON: {e}")),
+            _ => Status::bad_request(format!("error encoding patch: {e}")),
+        })?;
         let json: &'a [u8] = arena.alloc_slice_copy(&loaded.json);
         let config = json::decode_untyped(arena, json).map_err(|e| undecoded(&e.to_string()))?;
         let found = match &config {

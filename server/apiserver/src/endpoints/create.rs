@@ -257,7 +257,7 @@ fn prepare_knowing<'a>(
         );
         errors.extend(match &finished {
             Some(_) => strategy.validate_beside_spec(object),
-            None => strategy.validate(object),
+            None => strategy.validate_knowing(object, &errors),
         });
         errors
     });

@@ -351,7 +351,8 @@ impl<C: Change> Update<C> {
             true => {
                 let mut errors = of_metadata();
                 let told = errors.len();
-                errors.extend(strategy.validate_update_leniently(self.part, &object, &old, warnings));
+                let found = strategy.validate_update_leniently(self.part, &object, &old, &errors, warnings);
+                errors.extend(found);
                 if told > 0 {
                     return Err(told_again(invalid(&errors), told));
                 }

@@ -23,7 +23,7 @@ use rustix::thread::CpuSet;
 use super::moment::Moment;
 use crate::{
     endpoints::gzip,
-    limits::OPENAPI_KEPT_BYTES,
+    limits::{DEEP_STACK_BYTES, OPENAPI_KEPT_BYTES},
     live::{Live, OpenApi, Published, V2Part},
     routes::Handler,
 };
@@ -213,7 +213,8 @@ impl Documents {
         state.jobs.push_back(Order { wanted, generation, job: job.clone() });
         if !state.running {
             let documents = self.clone();
-            let started = thread::Builder::new().name("openapi".to_owned()).spawn(move || documents.work());
+            let thread = thread::Builder::new().name("openapi".to_owned()).stack_size(DEEP_STACK_BYTES);
+            let started = thread.spawn(move || documents.work());
             match started {
                 Ok(_) => state.running = true,
                 Err(error) => {

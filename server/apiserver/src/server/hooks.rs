@@ -9,7 +9,7 @@ use std::{
 use ringbolt_storage::storage::Storage;
 
 use super::lifecycle_signals::LifecycleSignals;
-use crate::{healthz::Done, informer::Feed, serving::loopback::Loopback};
+use crate::{healthz::Done, informer::Feed, limits::DEEP_STACK_BYTES, serving::loopback::Loopback};
 
 /// What a hook works with.
 #[derive(Clone)]
@@ -33,12 +33,16 @@ impl HookContext {
     /// # Errors
     /// The system has no thread to give.
     pub fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-        // What the kernel keeps of a name.
-        let name = name.chars().take(15).collect();
-        let thread = std::thread::Builder::new().name(name).spawn(work).map_err(|e| e.to_string())?;
+        let thread = deep_thread(name).spawn(work).map_err(|e| e.to_string())?;
         self.threads.running().push(thread);
         Ok(())
     }
+}
+
+/// Hooks and what they leave running read objects of all kinds, however deep.
+fn deep_thread(name: &str) -> std::thread::Builder {
+    // What the kernel keeps of a name.
+    std::thread::Builder::new().name(name.chars().take(15).collect()).stack_size(DEEP_STACK_BYTES)
 }
 
 /// Threads that hooks have started.
@@ -144,12 +148,10 @@ impl Hooks {
     ) -> std::io::Result<()> {
         for PostStartHook { name, done, run } in self.post_start.drain(..) {
             let (context, failed) = (context.clone(), failed.clone());
-            std::thread::Builder::new().name(format!("hook-{name}").chars().take(15).collect()).spawn(
-                move || match run(&context) {
-                    Ok(()) => done.set(),
-                    Err(why) => failed(name, why),
-                },
-            )?;
+            deep_thread(&format!("hook-{name}")).spawn(move || match run(&context) {
+                Ok(()) => done.set(),
+                Err(why) => failed(name, why),
+            })?;
         }
         Ok(())
     }

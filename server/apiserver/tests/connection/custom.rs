@@ -285,6 +285,41 @@ fn bodies_that_are_refused() {
 }
 
 #[test]
+fn rules_are_left_aside_where_metadata_is_wrong() {
+    let rule = r#"{"rule": "self.size < 5", "message": "too large"}"#;
+    let schema = r#"{"type": "object", "properties": {"spec": {"type": "object",
+        "properties": {"size": {"type": "integer"}}, "x-kubernetes-validations": [RULE]}}}"#;
+    let definition = r#"{"spec": {"group": "ex.io", "scope": "Namespaced", "versions": [
+        {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": SCHEMA}}]},
+        "status": {"acceptedNames": {"plural": "widgets", "singular": "widget", "kind": "Widget",
+        "listKind": "WidgetList"}}}"#
+        .replace("SCHEMA", schema)
+        .replace("RULE", rule);
+    let mut server = server(&compile(&definition, None));
+    let object = |metadata: &str, size: u32| {
+        format!(
+            r#"{{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{{{metadata}}},"spec":{{"size":{size}}}}}"#
+        )
+    };
+    const UNCHECKED: &str = "<nil>: Invalid value: null: some validation rules were not checked because the object \
+                             was invalid; correct the existing errors to complete validation";
+    assert_eq!(
+        server.ask("POST", V1, JSON, &object("", 9)).message(),
+        format!(
+            r#"Widget.ex.io "" is invalid: [metadata.name: Required value: name or generateName is required, {UNCHECKED}]"#
+        )
+    );
+    // What is no more than an invalid value does not keep rules from running.
+    let both = server.ask("POST", V1, JSON, &object(r#""name":"A""#, 9)).message();
+    assert!(both.contains("metadata.name: Invalid value") && both.contains("too large"), "{both}");
+    assert_eq!(server.ask("POST", V1, JSON, &object(r#""name":"a""#, 1)).status, 201);
+    let owner = r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p"}]}}"#;
+    let patched = server.ask("PATCH", &format!("{V1}/a"), MERGE, owner).message();
+    assert!(patched.contains("ownerReferences[0].uid: Required value"), "{patched}");
+    assert!(patched.contains(UNCHECKED), "{patched}");
+}
+
+#[test]
 fn patches_that_are_refused() {
     let mut server = server(&compile(DEFINITION, None));
     assert_eq!(server.ask("POST", V1, JSON, &widget("a", r#","spec":{"color":"red"}"#)).status, 201);

@@ -55,13 +55,17 @@ impl Strategy for CustomStrategy {
     }
 
     fn validate(&self, object: &Value<'_>) -> Vec<FieldError> {
+        self.validate_knowing(object, &[])
+    }
+
+    fn validate_knowing(&self, object: &Value<'_>, before: &[FieldError]) -> Vec<FieldError> {
         let structural = &self.schema.structural;
         let mut errors = structural.validate(object);
         errors.extend(self.scale.iter().flat_map(|scale| scale.validate_spec(object)));
         errors.extend(self.scale.iter().flat_map(|scale| scale.validate_status(object)));
         errors.extend(structural.validate_embedded(object));
         errors.extend(structural.validate_list_types(object));
-        self.apply_rules(object, None, &mut errors, &mut Vec::new());
+        self.apply_rules(object, None, before, &mut errors, &mut Vec::new());
         errors
     }
 
@@ -92,7 +96,7 @@ impl Strategy for CustomStrategy {
     }
 
     fn validate_update(&self, part: Part, object: &Value<'_>, old: &Value<'_>) -> Vec<FieldError> {
-        self.validate_update_leniently(part, object, old, &mut Vec::new())
+        self.validate_update_leniently(part, object, old, &[], &mut Vec::new())
     }
 
     fn validate_update_leniently(
@@ -100,6 +104,7 @@ impl Strategy for CustomStrategy {
         part: Part,
         object: &Value<'_>,
         old: &Value<'_>,
+        before: &[FieldError],
         warnings: &mut Vec<String>,
     ) -> Vec<FieldError> {
         let structural = &self.schema.structural;
@@ -121,7 +126,7 @@ impl Strategy for CustomStrategy {
         if !twice.is_empty() && structural.validate_list_types(old).is_empty() {
             errors.extend(twice);
         }
-        self.apply_rules(object, Some(old), &mut errors, warnings);
+        self.apply_rules(object, Some(old), before, &mut errors, warnings);
         errors
     }
 
@@ -184,11 +189,13 @@ impl Strategy for CustomStrategy {
 }
 
 impl CustomStrategy {
-    /// Runs the rules of the schema, unless what was found wrong says that they might see what they do not expect.
+    /// Runs the rules of the schema, unless what was found wrong, with the metadata too, says that they might see what
+    /// they do not expect.
     fn apply_rules(
         &self,
         object: &Value<'_>,
         old: Option<&Value<'_>>,
+        before: &[FieldError],
         errors: &mut Vec<FieldError>,
         warnings: &mut Vec<String>,
     ) {
@@ -197,7 +204,7 @@ impl CustomStrategy {
             use ErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
             matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
         };
-        if errors.iter().any(blocks) {
+        if before.iter().chain(errors.iter()).any(blocks) {
             errors.push(FieldError::invalid("<nil>", Verbatim("null"), UNCHECKED));
             return;
         }

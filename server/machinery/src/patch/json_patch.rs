@@ -502,7 +502,10 @@ fn take<'a>(container: &mut Value<'a>, key: &str) -> Result<Value<'a>, String> {
 fn same<'a>(arena: &'a Bump, a: &Value<'a>, b: &Value<'a>) -> bool {
     match (opened(arena, a), opened(arena, b)) {
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| same(arena, v, w)))
+            a.len() == b.len()
+                && a.iter()
+                    .enumerate()
+                    .all(|(at, (k, v))| b.get_near(at, k).is_some_and(|w| same(arena, v, w)))
         }
         (Value::List(a), Value::List(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(v, w)| same(arena, v, w))

@@ -329,3 +329,46 @@ fn stored_versions_stay_until_nothing_is_stored_in_them() {
         ],
     );
 }
+
+#[test]
+fn schemas_as_deep_as_can_be_decoded_fit_the_stack() {
+    // The deepest that still is one, and far more: on a stack such as cores have.
+    let nested = |levels: usize| {
+        let (open, close) = (r#"{"type":"array","items":"#.repeat(levels), "}".repeat(levels));
+        format!(
+            r#"{{"metadata":{{"name":"widgets.example.com"}},"spec":{{"group":"example.com","scope":"Namespaced",
+               "names":{{"plural":"widgets","kind":"Widget"}},"versions":[{{"name":"v1","served":true,"storage":true,
+               "schema":{{"openAPIV3Schema":{{"type":"object","properties":{{"a":{open}{{"type":"string"}}{close}}}}}}}}}]}}}}"#
+        )
+    };
+    let check = move || {
+        let schema = Schema::builtin();
+        let ty = schema.kind(GROUP, VERSION, "CustomResourceDefinition").unwrap().ty;
+        let arena = Bump::new();
+        let decode = |levels| {
+            let text = arena.alloc_slice_copy(nested(levels).as_bytes());
+            json::decode_typed(&arena, schema, ty, text, Mode::Strict)
+        };
+        let mut deep = decode(500).unwrap().value;
+        fill(&arena, &mut deep);
+        assert_eq!(create(&deep).len(), 0);
+        assert_eq!(update(&deep, &deep).len(), 0);
+        assert!(decode(600).is_err());
+        assert!(decode(9_000).is_err());
+    };
+    let stack = ringbolt_apiserver::limits::DEEP_STACK_BYTES;
+    std::thread::Builder::new().stack_size(stack).spawn(check).unwrap().join().unwrap();
+}
+
+#[test]
+fn schemas_of_many_members_are_compared_in_order() {
+    // A member at a time costs what there are: seconds, were each searched for from the start.
+    let many: serde_json::Map<String, Json> =
+        (0..20_000).map(|n| (format!("p{n:05}"), json!({"type": "string"}))).collect();
+    let schema = json!({"type": "object", "properties": many});
+    let versions = json!([
+        {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}},
+        {"name": "v2", "served": true, "storage": false, "schema": {"openAPIV3Schema": schema}}
+    ]);
+    created(&[("/spec/versions", versions)], &[]);
+}

@@ -105,7 +105,10 @@ impl<'n, 'o, 'v> Correlated<'n, 'o, 'v> {
 pub fn same_values(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same_values(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .enumerate()
+                    .all(|(at, (key, a))| b.get_near(at, key).is_some_and(|b| same_values(a, b)))
         }
         (Value::List(a), Value::List(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_values(a, b))
