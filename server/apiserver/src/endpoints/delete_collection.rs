@@ -21,6 +21,7 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
         let mut options = parse_options(request)?;
         let selection = List::selection(store, request, &mut options)?;
         let delete_options = DeleteOptions::take(store, request)?;
+        delete_options.check_collection()?;
         // The collection is read in pages, so a version is taken for exactly that one.
         if options.limit == 0 {
             options.limit = i64::MAX;

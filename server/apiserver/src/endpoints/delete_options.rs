@@ -1,7 +1,7 @@
 //! `metav1.DeleteOptions`, from the body where there is one, else from the query.
 
 use ringbolt_machinery::{status::Status, value::Value};
-use ringbolt_protocol::query;
+use ringbolt_protocol::query::{self, OptionProblem, ProblemKind};
 
 use super::{answer, body, resource::ResourceStore};
 use crate::request::Request;
@@ -25,6 +25,8 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
     pub(crate) precondition_uid: Option<String>,
     pub(crate) precondition_resource_version: Option<String>,
+    /// What cannot be read is to go as well.
+    ignore_read_errors: bool,
 }
 
 impl DeleteOptions {
@@ -62,7 +64,19 @@ impl DeleteOptions {
             dry_run: given.is_dry_run(),
             precondition_uid: given.precondition_uid.map(|v| v.into_owned()),
             precondition_resource_version: given.precondition_resource_version.map(|v| v.into_owned()),
+            ignore_read_errors: given.ignore_store_read_error_with_cluster_breaking_potential == Some(true),
         })
+    }
+
+    /// Refuses with 422 what is not for more than one object at a time.
+    pub(crate) fn check_collection(&self) -> Result<(), Status> {
+        let problem = self.ignore_read_errors.then(|| OptionProblem {
+            kind: ProblemKind::Invalid,
+            field: "ignoreStoreReadErrorWithClusterBreakingPotential",
+            bad_value: "true".to_owned(),
+            detail: "is not allowed with DELETECOLLECTION, try again after removing the option".to_owned(),
+        });
+        answer::check_options("DeleteOptions", Vec::from_iter(problem))
     }
 }
 

@@ -236,6 +236,10 @@ fn created_read_changed_and_deleted() {
     );
     assert_eq!(server.get(&format!("{V1}/a"), "").message(), r#"widgets.ex.io "a" not found"#);
     server.ask("POST", V1, JSON, &widget("b", ""));
+    let unsafe_option = "?ignoreStoreReadErrorWithClusterBreakingPotential=true";
+    let refused = server.ask("DELETE", &format!("{V1}{unsafe_option}"), "", "");
+    assert_eq!(refused.status, 422);
+    assert!(refused.message().contains("is not allowed with DELETECOLLECTION"), "{}", refused.message());
     server.ask("DELETE", V1, "", "");
     assert!(server.get(V1, "").body.contains(r#""items":[]"#));
 }
