@@ -25,7 +25,8 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-pub(crate) fn is_reserved(name: &str) -> bool {
+/// Whether a name is a word of the language, so that nothing can be called by it.
+pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 

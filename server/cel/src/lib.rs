@@ -38,4 +38,5 @@ mod url;
 mod validators;
 mod value;
 
+pub use escaping::is_reserved;
 pub use rules::{Expressions, Findings, RuleSet, SchemaRules};

@@ -4,6 +4,7 @@ use bumpalo::Bump;
 
 use crate::{
     cost::{LIST_COST, REGEX_FACTOR, STRING_FACTOR},
+    library_cost::costs_one,
     value::{List, Val},
 };
 
@@ -130,33 +131,7 @@ fn by_function<'a>(
             scan(size(0), STRING_FACTOR)
         }
         "ip.isCanonical" => scan(size(0), 2.0 * STRING_FACTOR),
-        "masked"
-        | "prefixLength"
-        | "family"
-        | "isUnspecified"
-        | "isLoopback"
-        | "isLinkLocalMulticast"
-        | "isLinkLocalUnicast"
-        | "isGlobalUnicast"
-        | "format.named"
-        | "sign"
-        | "asInteger"
-        | "isInteger"
-        | "asApproximateFloat"
-        | "isGreaterThan"
-        | "isLessThan"
-        | "compareTo"
-        | "add"
-        | "sub"
-        | "major"
-        | "minor"
-        | "patch"
-        | "getScheme"
-        | "getHostname"
-        | "getHost"
-        | "getPort"
-        | "getEscapedPath"
-        | "getQuery" => 1,
+        _ if costs_one(function) => 1,
         "containsIP" | "containsCIDR" => {
             let mut cost = scan(size(0) * 2, STRING_FACTOR);
             if function == "containsCIDR" {

@@ -26,7 +26,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) precondition_uid: Option<String>,
     pub(crate) precondition_resource_version: Option<String>,
     /// What cannot be read is to go as well.
-    ignore_read_errors: bool,
+    pub(crate) ignore_read_errors: bool,
 }
 
 impl DeleteOptions {

@@ -3,39 +3,9 @@
 use std::collections::BTreeSet;
 
 use ringbolt_controlplane::tree::Members;
-use ringbolt_machinery::{field::quote, value::Value};
+use ringbolt_machinery::{field::quote, structural::is_known_format, value::Value};
 
 use super::{internal::Internal, walk};
-
-/// Formats of texts, without their dashes.
-const FORMATS: [&str; 26] = [
-    "bsonobjectid",
-    "byte",
-    "cidr",
-    "creditcard",
-    "date",
-    "datetime",
-    "duration",
-    "email",
-    "hexcolor",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "k8slongname",
-    "k8sshortname",
-    "mac",
-    "password",
-    "rgbcolor",
-    "ssn",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-];
 
 /// Warnings about a new object, or about what a change brings.
 pub(super) fn warnings(object: &Value<'_>, old: Option<&Value<'_>>) -> Vec<String> {
@@ -63,12 +33,7 @@ fn formats(schema: &Value<'_>, found: &mut Vec<String>) {
     walk::any(schema, &mut |schema| {
         let Some(map) = schema.as_map() else { return false };
         let format = map.text("format");
-        let known = match map.text("type") {
-            "" | "string" => FORMATS.contains(&format.replace('-', "").as_str()),
-            "integer" => matches!(format, "int32" | "int64"),
-            "number" => matches!(format, "float" | "double"),
-            _ => false,
-        };
+        let known = is_known_format(map.text("type"), format);
         if !format.is_empty() && !known {
             found.push(format.to_owned());
         }

@@ -27,6 +27,7 @@ mod value_validation;
 
 pub use columns::{Column, Columns, SelectableFields};
 pub use compile::CompileError;
+pub use formats::is_known_format;
 pub use json::{Float, Json};
 pub use node::{AdditionalProperties, ListType, MapType, Node, NodeId, Rule, Type};
 pub use object_meta::{CoerceError, Metadata};

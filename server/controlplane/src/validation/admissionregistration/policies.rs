@@ -20,30 +20,6 @@ use crate::tree::{Members, same};
 
 const AUDIT_ANNOTATIONS_MAX: usize = 20;
 const AUDIT_EXPRESSION_MAX: usize = 5 * 1024;
-/// Words that no variable can be called.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// A mutating policy; `old` is what it was.
 pub(crate) fn mutating_policy(_: Part, object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Errors) {
@@ -150,7 +126,7 @@ fn head(spec: &Map<'_>, old: Option<&Value<'_>>, mutating: bool, errors: &mut Er
 
 fn is_identifier(name: &str) -> bool {
     let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    letters && !name.starts_with(|c: char| c.is_ascii_digit()) && !RESERVED.contains(&name)
+    letters && !name.starts_with(|c: char| c.is_ascii_digit()) && !ringbolt_cel::is_reserved(name)
 }
 
 fn param_kind(kind: &Map<'_>, path: &str, errors: &mut Errors) {

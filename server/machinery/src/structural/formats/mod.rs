@@ -54,6 +54,18 @@ pub(crate) fn is_recognized(ty: Type, format: &str) -> bool {
     }
 }
 
+/// Whether a format counts for the type that a schema names, which may be none. Writers are warned of others.
+pub fn is_known_format(ty: &str, format: &str) -> bool {
+    let ty = match ty {
+        "" => Type::Any,
+        "string" => Type::String,
+        "integer" => Type::Integer,
+        "number" => Type::Number,
+        _ => return false,
+    };
+    is_recognized(ty, format)
+}
+
 macro_rules! pattern {
     ($name:ident, $text:expr) => {
         static $name: LazyLock<Option<Regexp>> = LazyLock::new(|| Regexp::compile($text).ok());
