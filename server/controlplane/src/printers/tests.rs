@@ -23,7 +23,9 @@ fn cells(resource: &str, object: &str) -> String {
 #[test]
 fn every_kind_fills_its_columns() {
     for resource in &Schema::builtin().resources {
-        if !resource.verbs.contains(&"list") {
+        // Two groups are other servers', who print them.
+        let elsewhere = matches!(resource.group, "apiextensions.k8s.io" | "apiregistration.k8s.io");
+        if !resource.verbs.contains(&"list") || elsewhere {
             continue;
         }
         let arena = Bump::new();
