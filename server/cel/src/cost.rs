@@ -8,7 +8,7 @@ use crate::{
     ast::{ACCUMULATOR, Ast, Comprehension, Expr, Kind, Literal, OLD_ACCUMULATOR},
     checker::Checked,
     decl::{DeclType, Shape},
-    library_cost::call_estimate,
+    library_cost::{call_estimate, compares},
     types::Type,
 };
 
@@ -359,20 +359,7 @@ impl<'c> Coster<'c> {
                 let cost = if overload == "add_list" { Range::fixed(1) } else { size.factor(STRING_FACTOR) };
                 Estimate::sized(cost.plus(args_cost), size)
             }
-            (
-                "less_string"
-                | "greater_string"
-                | "less_equals_string"
-                | "greater_equals_string"
-                | "less_bytes"
-                | "greater_bytes"
-                | "less_equals_bytes"
-                | "greater_equals_bytes"
-                | "equals"
-                | "not_equals",
-                _,
-                [left, right],
-            ) => {
+            (overload, _, [left, right]) if compares(overload) => {
                 let max = size_of(left).max.min(size_of(right).max);
                 plain(Range::new(u64::from(max > 0), max).factor(STRING_FACTOR))
             }

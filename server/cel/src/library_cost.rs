@@ -13,6 +13,23 @@ const FORMAT_SIZE_MAX: u64 = 64;
 /// Bytes of an address.
 const ADDRESS: Range = Range { min: 4, max: 16 };
 
+/// Whether an overload compares two values as far as the shorter one goes, in an estimate and when it runs.
+pub(crate) fn compares(overload: &str) -> bool {
+    matches!(
+        overload,
+        "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes"
+            | "equals"
+            | "not_equals"
+    )
+}
+
 /// Functions that cost one step, whatever they are given.
 const OF_ONE_STEP: [&str; 27] = [
     "masked",

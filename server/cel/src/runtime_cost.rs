@@ -4,7 +4,7 @@ use bumpalo::Bump;
 
 use crate::{
     cost::{LIST_COST, REGEX_FACTOR, STRING_FACTOR},
-    library_cost::costs_one,
+    library_cost::{compares, costs_one},
     value::{List, Val},
 };
 
@@ -33,18 +33,7 @@ pub(crate) fn call_cost<'a>(
             scan(size(0), STRING_FACTOR)
         }
         Some("in_list") => size(1),
-        Some(
-            "less_string"
-            | "greater_string"
-            | "less_equals_string"
-            | "greater_equals_string"
-            | "less_bytes"
-            | "greater_bytes"
-            | "less_equals_bytes"
-            | "greater_equals_bytes"
-            | "equals"
-            | "not_equals",
-        ) => scan(size(0).min(size(1)), STRING_FACTOR),
+        Some(overload) if compares(overload) => scan(size(0).min(size(1)), STRING_FACTOR),
         Some("add_string" | "add_bytes") => scan(size(0).saturating_add(size(1)), STRING_FACTOR),
         Some("matches" | "matches_string") => {
             scan(size(0) + 1, STRING_FACTOR).saturating_mul(scan(size(1), REGEX_FACTOR))

@@ -11,7 +11,7 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
-use crate::verifier::{AnyCertificate, Bundle};
+use crate::verifier::{Takes, Verifier};
 
 /// Where systems keep the authorities that everybody trusts: the first file that is there counts, as in Go.
 const SYSTEM_AUTHORITIES: [&str; 6] = [
@@ -67,11 +67,9 @@ impl TlsSettings {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|e| e.to_string())?;
-        let builder = if self.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider.clone())))
-        } else {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(self.bundle(provider.clone())?))
-        };
+        let takes = if self.insecure { Takes::Any } else { self.bundle(&provider)? };
+        let verifier = Verifier { takes, provider: provider.clone() };
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let config = match &self.pair {
             None => builder.with_no_client_auth(),
             Some(pair) => {
@@ -97,7 +95,7 @@ impl TlsSettings {
         Ok(TlsConfigs { any: with(&[b"h2", b"http/1.1"]), http1: with(&[b"http/1.1"]) })
     }
 
-    fn bundle(&self, provider: Arc<CryptoProvider>) -> Result<Bundle, String> {
+    fn bundle(&self, provider: &Arc<CryptoProvider>) -> Result<Takes, String> {
         let mut roots = RootCertStore::empty();
         let given = match &self.authorities[..] {
             [] => system_authorities(),
@@ -111,7 +109,7 @@ impl TlsSettings {
             .transpose()
             .map_err(|e| e.to_string())?;
         let given = given.into_iter().filter(|der| ParsedCertificate::try_from(der).is_ok()).collect();
-        Ok(Bundle { verifier, given, provider })
+        Ok(Takes::Bundle { verifier, given })
     }
 }
 

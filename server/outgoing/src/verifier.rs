@@ -14,21 +14,28 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-/// Takes any certificate, whose owner must hold its key.
+/// Takes certificates, whose owners must hold their keys.
 #[derive(Debug)]
-pub(crate) struct AnyCertificate(pub(crate) Arc<CryptoProvider>);
-
-/// Takes what the authorities of a bundle have signed, and the bundle's own certificates: who makes a certificate for
-/// one server and names it as its authority, as tools do, has no other one.
-#[derive(Debug)]
-pub(crate) struct Bundle {
-    /// Nothing where the bundle has no authority that can be one.
-    pub(crate) verifier: Option<Arc<WebPkiServerVerifier>>,
-    pub(crate) given: Vec<CertificateDer<'static>>,
+pub(crate) struct Verifier {
+    pub(crate) takes: Takes,
     pub(crate) provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Bundle {
+/// Which certificates are taken.
+#[derive(Debug)]
+pub(crate) enum Takes {
+    /// Any.
+    Any,
+    /// What the authorities of a bundle have signed, and the bundle's own certificates: who makes a certificate for one
+    /// server and names it as its authority, as tools do, has no other one.
+    Bundle {
+        /// Nothing where the bundle has no authority that can be one.
+        verifier: Option<Arc<WebPkiServerVerifier>>,
+        given: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -37,8 +44,12 @@ impl ServerCertVerifier for Bundle {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        let (verifier, given) = match &self.takes {
+            Takes::Any => return Ok(ServerCertVerified::assertion()),
+            Takes::Bundle { verifier, given } => (verifier, given),
+        };
         let unknown = Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
-        let found = match &self.verifier {
+        let found = match verifier {
             Some(verifier) => verifier.verify_server_cert(certificate, intermediates, name, ocsp, now),
             None => unknown,
         };
@@ -49,7 +60,7 @@ impl ServerCertVerifier for Bundle {
             )
         };
         match found {
-            Err(error) if of_use(&error) && self.given.iter().any(|given| given == certificate) => {
+            Err(error) if of_use(&error) && given.iter().any(|given| given == certificate) => {
                 let certificate = ParsedCertificate::try_from(certificate)?;
                 verify_server_name(&certificate, name)?;
                 Ok(ServerCertVerified::assertion())
@@ -81,40 +92,5 @@ impl ServerCertVerifier for Bundle {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use ringbolt_controlplane::tree::{Members, same};
 use ringbolt_machinery::{
     field::{FieldError, child, index},
-    structural::Structural,
-    value::{Map, Value},
+    structural::{Structural, check::field_path},
+    value::Value,
 };
 
 use super::{
@@ -83,10 +83,13 @@ fn all(
     strict: &Strictness,
     errors: &mut Errors,
 ) {
-    if let Err(error) = Structural::compile(schema) {
-        errors.push(FieldError::invalid(child(path, "schema.openAPIV3Schema"), "", error.to_string()));
-        return;
-    }
+    let structural = match Structural::compile(schema) {
+        Ok(structural) => structural,
+        Err(error) => {
+            errors.push(FieldError::invalid(child(path, "schema.openAPIV3Schema"), "", error.to_string()));
+            return;
+        }
+    };
     let path = child(path, "selectableFields");
     let mut seen = HashSet::new();
     for (at, field) in fields(parts).iter().enumerate() {
@@ -96,83 +99,29 @@ fn all(
             errors.push(FieldError::required(path, ""));
             continue;
         }
-        let (names, found) = match follow(json_path, schema) {
+        let found = match field_path(json_path, structural.root(), false) {
             Ok(found) => found,
             Err(why) => {
                 errors.push(FieldError::invalid(path, json_path, format!("is an invalid path: {why}")));
                 continue;
             }
         };
-        if names.first() == Some(&"metadata") {
+        if found.first == "metadata" {
             errors.push(FieldError::invalid(path.clone(), json_path, "must not point to fields in metadata"));
         }
-        let ty = found.and_then(Value::as_map).map_or("", |map| map.text("type"));
+        let ty = found.node.map_or("", |node| node.type_name());
         if !matches!(ty, "string" | "boolean" | "integer") {
             let why = "must point to a field of type string, boolean or integer. Enum string fields and strings with \
                        formats are allowed.";
             errors.push(FieldError::invalid(path.clone(), json_path, why));
         }
-        if !seen.insert(names) {
+        if !seen.insert(found.text) {
             errors.push(FieldError::duplicate(path, json_path));
         }
     }
     if seen.len() > SELECTABLE_FIELDS_MAX && !strict.many_selectable.contains(name) {
         errors.push(FieldError::too_many(path, seen.len(), SELECTABLE_FIELDS_MAX));
     }
-}
-
-/// The names of a path of fields, and the schema it leads to (`ValidFieldPath` without arrays).
-fn follow<'p, 'v, 'a>(
-    path: &'p str,
-    schema: &'v Value<'a>,
-) -> Result<(Vec<&'p str>, Option<&'v Value<'a>>), String> {
-    let mut tokens = tokens(path).into_iter();
-    let mut names = Vec::new();
-    let mut at = Some(schema);
-    while let Some(token) = tokens.next() {
-        match token {
-            "[" => return Err("array notation is not allowed".to_owned()),
-            "." => {}
-            _ => return Err(format!("expected [ or . but got: {token}")),
-        }
-        let Some(name) = tokens.next() else { return Err("unexpected end of JSON path".to_owned()) };
-        let below = at.and_then(Value::as_map).and_then(|map| step(map, name));
-        let Some(below) = below else { return Err("does not refer to a valid field".to_owned()) };
-        at = below;
-        names.push(name);
-    }
-    Ok((names, at))
-}
-
-/// The schema of a field, which may be any; `None` where there is no such field.
-fn step<'v, 'a>(schema: &'v Map<'a>, name: &str) -> Option<Option<&'v Value<'a>>> {
-    match schema.child("properties") {
-        Some(properties) => properties.get(name).map(Some),
-        None => {
-            let additional = schema.get("additionalProperties").filter(|value| !value.is_null())?;
-            Some(additional.as_map().map(|_| additional))
-        }
-    }
-}
-
-/// A path cut at dots and brackets, which are tokens as well; text in single quotes is one.
-fn tokens(path: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = path;
-    while !rest.is_empty() {
-        let bytes = rest.as_bytes();
-        let end = if bytes[0] == b'\'' {
-            let close = (1..bytes.len()).find(|&at| bytes[at] == b'\'' && bytes[at - 1] != b'\\');
-            close.map_or(rest.len(), |at| at + 1)
-        } else {
-            let delimiter = bytes.iter().position(|byte| b".[]".contains(byte));
-            delimiter.map_or(rest.len(), |at| at.max(1))
-        };
-        let (token, after) = rest.split_at(end);
-        tokens.push(token);
-        rest = after;
-    }
-    tokens
 }
 
 #[cfg(test)]
@@ -188,9 +137,10 @@ mod tests {
         let schema = br#"{"properties":{"spec":{"properties":{"a":{"type":"string"}}},
             "m":{"additionalProperties":{"type":"integer"}},"x":{}}}"#;
         let schema = json::decode_untyped(&arena, schema).unwrap();
+        let structural = Structural::compile(&schema).unwrap();
         let check = |path: &str, expect: Result<&str, &str>| {
-            let found = follow(path, &schema);
-            let ty = found.map(|(_, at)| at.and_then(|at| at.str_at(&["type"])).unwrap_or(""));
+            let found = field_path(path, structural.root(), false).map_err(|why| why.to_string());
+            let ty = found.map(|found| found.node.map_or("", |node| node.type_name()));
             assert_eq!(ty, expect.map_err(str::to_owned), "{path}");
         };
         check(".spec.a", Ok("string"));
