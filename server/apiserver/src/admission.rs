@@ -4,12 +4,15 @@
 //! owners are noted, before the strategy prepares it; the validating half when everything else found nothing wrong.
 //! A write that loses a race is admitted again.
 
-use std::cell::RefCell;
+pub mod dynamic;
+
+use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_storage::{api::Write, storage::Storage};
 
+use self::dynamic::DynamicPlugins;
 pub use crate::endpoints::identity::{
     SUFFIX_LENGTH as GENERATED_LETTERS, generate_name_with as generate_name,
 };
@@ -157,6 +160,11 @@ pub trait Admission: Send + Sync {
         object: Option<&Value<'_>>,
         old: Option<&Value<'_>>,
     ) -> Result<(), Status>;
+
+    /// The policies and webhooks of this server; nothing while none are configured, which is one atomic load.
+    fn dynamic(&self) -> Option<Arc<DynamicPlugins>> {
+        None
+    }
 
     /// What is still to be looked at of other objects to warn the writer of an update that was admitted, where that is
     /// too much for one go.

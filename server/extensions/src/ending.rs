@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bumpalo::Bump;
-use ringbolt_apiserver::admission::{Admission, Attributes, Operation, Survey};
+use ringbolt_apiserver::admission::{Admission, Attributes, Operation, Survey, dynamic::DynamicPlugins};
 use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_storage::api::Write;
 
@@ -72,6 +72,10 @@ impl Admission for ForbidCreate {
         old: &Value<'_>,
     ) -> Option<Box<dyn Survey>> {
         self.delegate.survey(attributes, object, old)
+    }
+
+    fn dynamic(&self) -> Option<Arc<DynamicPlugins>> {
+        self.delegate.dynamic()
     }
 
     fn may_pass_soon(&self, refusal: &Status) -> bool {

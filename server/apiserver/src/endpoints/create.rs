@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, mem::ManuallyDrop, sync::Arc};
 
+use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{field, status::Status, validation, value::Value};
 use ringbolt_protocol::query::CreateOptions;
@@ -16,7 +17,10 @@ use super::{
     update, write,
 };
 use crate::{
-    admission::{Attributes, Operation},
+    admission::{
+        Attributes, Operation,
+        dynamic::{Call, Dynamic, OperationOptions, at_once},
+    },
     authentication::UserInfo,
     core::CoreContext,
     limits::{ADMISSION_ATTEMPTS, ADMISSION_WAIT, GENERATE_NAME_ATTEMPTS, UPDATE_ATTEMPTS},
@@ -36,6 +40,7 @@ struct Create {
     namespace: String,
     dry_run: bool,
     tracker: Tracker,
+    dynamic: Option<Box<Dynamic>>,
 }
 
 /// What one attempt comes to, before storage is asked.
@@ -59,6 +64,35 @@ pub(crate) struct Context<'c> {
     /// The name in the path; only what PUT and PATCH create has one.
     pub(crate) requested: &'c str,
     pub(crate) dry_run: bool,
+    /// What is configured of dynamic admission.
+    pub(crate) dynamic: Option<&'c Dynamic>,
+}
+
+impl<'c> Context<'c> {
+    /// What plugins know of it under a name.
+    #[inline]
+    fn attributes<'r>(
+        self,
+        store: &'r ResourceStore,
+        core: &'r CoreContext,
+        name: &'r str,
+        warnings: &'r RefCell<Vec<String>>,
+    ) -> Attributes<'r>
+    where
+        'c: 'r,
+    {
+        Attributes {
+            operation: Operation::Create,
+            served: &store.served,
+            subresource: "",
+            namespace: self.namespace,
+            name,
+            user: self.user,
+            dry_run: self.dry_run,
+            storage: &*core.storage,
+            warnings,
+        }
+    }
 }
 
 /// Handles a create.
@@ -83,6 +117,7 @@ fn plan(store: &Arc<ResourceStore>, request: &Request<'_>) -> Result<Create, Sta
         namespace: store.namespace(request.info).to_owned(),
         dry_run: options.is_dry_run(),
         tracker: Tracker::new(store, request, &options.field_manager),
+        dynamic: Dynamic::of(store, || OperationOptions::of_write(&options)),
     })
 }
 
@@ -100,31 +135,28 @@ impl Create {
         let mut last = String::new();
         let mut owners = Owners::Kept;
         let (user, namespace, dry_run) = (&self.user, &*self.namespace, self.dry_run);
-        let context = Context { user, namespace, requested: "", dry_run };
+        let dynamic = self.dynamic.as_deref();
+        let context = Context { user, namespace, requested: "", dry_run, dynamic };
         let (mut names, mut races, mut waits, mut last_race) = (0, 0, 1, None);
         let wait = ADMISSION_WAIT + ADMISSION_WAIT.mul_f64(self.core.random_u64() as f64 / u64::MAX as f64);
         while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
             warnings.clear();
-            let prepared = self.core.with_arena(|arena| {
-                // All of it lies in the arena, which forgets it at once: taking it apart would be a walk for nothing.
-                let templates = &self.core.templates;
-                // An object that is too large with its managed fields is decoded anew, and that is seldom.
-                let (object, mut spec) = match owners {
-                    Owners::Kept => self.body.decode_knowing(&self.store, templates, arena)?,
-                    Owners::Dropped => (self.body.decode(&self.store, arena)?, Spec::UNKNOWN),
-                };
-                let mut object = ManuallyDrop::new(object);
-                warnings.append(&mut self.body.warnings.borrow_mut());
-                owner_references::deduplicate(arena, &mut object, false, warnings);
-                metadata::fit_namespace(arena, &self.store, &self.namespace, &mut object)?;
-                owners.track(arena, &mut object, |object| match spec.is_watched() {
-                    true => {
-                        self.tracker.created_knowing(arena, &self.store, templates, &mut spec, object);
-                    }
-                    false => self.tracker.created(arena, &self.store, object),
-                });
-                prepare_knowing(&self.store, &self.core, context, arena, &mut object, &spec, warnings)
-            });
+            let prepared = match dynamic {
+                None => self.core.with_arena(|arena| {
+                    let templates = &self.core.templates;
+                    // An object that is too large with its managed fields is decoded anew, and that is seldom.
+                    let (object, mut spec) = match owners {
+                        Owners::Kept => self.body.decode_knowing(&self.store, templates, arena)?,
+                        Owners::Dropped => (self.body.decode(&self.store, arena)?, Spec::UNKNOWN),
+                    };
+                    // All of it lies in the arena, which forgets it at once: taking it apart would be a walk for nothing.
+                    let mut object = ManuallyDrop::new(object);
+                    self.take_in(arena, &mut object, &mut spec, owners, warnings)?;
+                    let (store, core) = (&self.store, &self.core);
+                    at_once(prepare_knowing(store, core, context, arena, &mut object, &spec, warnings))
+                }),
+                Some(_) => Box::pin(self.prepare_dynamically(context, owners, warnings)).await,
+            };
             let prepared = match prepared {
                 Err(status) if waits < ADMISSION_ATTEMPTS && self.store.admission.may_pass_soon(&status) => {
                     waits += 1;
@@ -175,61 +207,107 @@ impl Create {
             Status::generate_name_conflict(self.store.status_group(), self.store.resource(), &last, 1)
         }))
     }
+
+    /// What becomes of a decoded object before it is admitted.
+    #[inline]
+    fn take_in<'a>(
+        &self,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        spec: &mut Spec<'a>,
+        owners: Owners,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        let templates = &self.core.templates;
+        warnings.append(&mut self.body.warnings.borrow_mut());
+        owner_references::deduplicate(arena, object, false, warnings);
+        metadata::fit_namespace(arena, &self.store, &self.namespace, object)?;
+        owners.track(arena, object, |object| match spec.is_watched() {
+            true => self.tracker.created_knowing(arena, &self.store, templates, spec, object),
+            false => self.tracker.created(arena, &self.store, object),
+        });
+        Ok(())
+    }
+
+    /// An attempt that may wait. What is known of specs does not help: plugins may change them.
+    async fn prepare_dynamically(
+        &self,
+        context: Context<'_>,
+        owners: Owners,
+        warnings: &mut Vec<String>,
+    ) -> Result<Prepared, Status> {
+        let arena = self.core.take_arena();
+        let mut object = self.body.decode(&self.store, &arena)?;
+        let mut spec = Spec::UNKNOWN;
+        self.take_in(&arena, &mut object, &mut spec, owners, warnings)?;
+        prepare(&self.store, &self.core, context, &arena, &mut object, warnings).await
+    }
 }
 
 /// [`prepare_knowing`] of an object whose spec is nothing special.
-pub(crate) fn prepare<'a>(
+pub(crate) async fn prepare<'a>(
     store: &ResourceStore,
     core: &CoreContext,
     context: Context<'_>,
-    arena: &'a bumpalo::Bump,
+    arena: &'a Bump,
     object: &mut Value<'a>,
     warnings: &mut Vec<String>,
 ) -> Result<Prepared, Status> {
-    prepare_knowing(store, core, context, arena, object, &Spec::UNKNOWN, warnings)
+    prepare_knowing(store, core, context, arena, object, &Spec::UNKNOWN, warnings).await
 }
 
 /// Takes a decoded object through everything that comes before storage: system metadata, strategy, validation. What was
-/// warned about goes with the answer, also where that is a refusal.
-fn prepare_knowing<'a>(
+/// warned about goes with the answer, also where that is a refusal. It waits for nothing but dynamic plugins.
+#[inline]
+async fn prepare_knowing<'a>(
     store: &ResourceStore,
     core: &CoreContext,
     context: Context<'_>,
-    arena: &'a bumpalo::Bump,
+    arena: &'a Bump,
     object: &mut Value<'a>,
     spec: &Spec<'a>,
     warnings: &mut Vec<String>,
 ) -> Result<Prepared, Status> {
-    let Context { user, namespace, requested, dry_run } = context;
-    let generated =
+    let Context { user, namespace, requested, dry_run, dynamic } = context;
+    let mut generated =
         metadata::text(object, "name").is_empty() && !metadata::text(object, "generateName").is_empty();
     check_namespace(store, core, namespace, metadata::text(object, "name"))?;
     let version = metadata::text(object, "resourceVersion").to_owned();
-    metadata::before_create(core, arena, store, object);
+    if dynamic.is_none() {
+        metadata::before_create(core, arena, store, object);
+    }
     let strategy = &*store.served.strategy;
     let warned = RefCell::default();
-    let name = metadata::text(object, "name").to_owned();
+    let mut name = metadata::text(object, "name").to_owned();
     let prefix = metadata::text(object, "generateName").to_owned();
-    let attributes = |name| Attributes {
-        operation: Operation::Create,
-        served: &store.served,
-        subresource: "",
-        namespace,
-        name,
-        user,
-        dry_run,
-        storage: &*core.storage,
-        warnings: &warned,
-    };
     // A generated name is told to the validating half only.
-    let admitted =
-        store.admission.admit(&attributes(if generated { &prefix } else { &name }), arena, object, None);
+    let admitted = match dynamic {
+        None => store.admission.admit(
+            &context.attributes(store, core, if generated { &prefix } else { &name }, &warned),
+            arena,
+            object,
+            None,
+        ),
+        Some(dynamic) => {
+            let attributes =
+                context.attributes(store, core, if generated { &prefix } else { &name }, &warned);
+            let call = Call { attributes: &attributes, core, store, kind: store, name: &name };
+            dynamic.admit(call, arena, Some(object), None).await
+        }
+    };
     warnings.append(&mut warned.borrow_mut());
     admitted?;
+    if dynamic.is_some() {
+        // Webhooks are not told what the server decides, nor a name that is not generated yet, and may give one.
+        metadata::fit_namespace(arena, store, namespace, object)?;
+        generated = generated && metadata::text(object, "name").is_empty();
+        metadata::before_create(core, arena, store, object);
+        metadata::text(object, "name").clone_into(&mut name);
+    }
     owner_references::deduplicate(arena, object, true, warnings);
-    let unnamed = attributes(if generated { "" } else { &name });
+    let unnamed = context.attributes(store, core, if generated { "" } else { &name }, &warned);
     store.admission.confirm_no_escalation(&unnamed, requested, arena, object, None)?;
-    let attributes = attributes(&name);
+    let attributes = context.attributes(store, core, &name, &warned);
     warnings.extend(strategy.early_warnings(object));
     let rules = strategy.spec_rules().filter(|rules| spec.template().is_some() && (rules.is_plain)(object));
     let known = rules.zip(object.path(&["spec"]));
@@ -274,7 +352,13 @@ fn prepare_knowing<'a>(
     if !requested.is_empty() {
         store.admission.confirm_create(&attributes, requested)?;
     }
-    let admitted = store.admission.validate(&attributes, arena, Some(object), None);
+    let admitted = match dynamic {
+        None => store.admission.validate(&attributes, arena, Some(object), None),
+        Some(dynamic) => {
+            let call = Call { attributes: &attributes, core, store, kind: store, name: &name };
+            dynamic.validate(call, arena, Some(object), None).await
+        }
+    };
     let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, object, None));
     warnings.append(&mut warned.borrow_mut());
     let charges = charges?;

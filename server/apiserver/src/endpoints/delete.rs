@@ -19,7 +19,10 @@ use super::{
     write,
 };
 use crate::{
-    admission::{Attributes, Operation},
+    admission::{
+        Attributes, Operation,
+        dynamic::{Call, Dynamic, at_once},
+    },
     authentication::UserInfo,
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
@@ -39,6 +42,8 @@ pub(crate) struct Delete {
     pub(crate) user: UserInfo,
     pub(crate) options: DeleteOptions,
     pub(crate) told: Told,
+    /// What is configured of dynamic admission; nothing where plugins are not told.
+    pub(crate) dynamic: Option<Box<Dynamic>>,
 }
 
 /// What plugins of admission are told of a delete.
@@ -75,6 +80,7 @@ pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outco
     let plan = || -> Result<(Answer, Delete), Status> {
         let answer = Answer::negotiate(store, request)?;
         let options = DeleteOptions::take(store, request)?;
+        let dynamic = Dynamic::of(store, || options.for_plugins());
         Ok((
             answer,
             Delete {
@@ -83,6 +89,7 @@ pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outco
                 user: request.user.clone(),
                 options,
                 told: Told::Object,
+                dynamic,
             },
         ))
     };
@@ -123,7 +130,13 @@ impl Delete {
         let mut stored = self.core.storage.get(store.stored(), key.as_str());
         for _ in 0..UPDATE_ATTEMPTS {
             let Some(object) = &stored else { return Err(store.not_found(name)) };
-            let step = self.core.with_arena(|arena| self.step(arena, object, name))?;
+            let step = match &self.dynamic {
+                None => self.core.with_arena(|arena| at_once(self.step(arena, object, name)))?,
+                Some(_) => {
+                    let arena = self.core.take_arena();
+                    Box::pin(self.step(&arena, object, name)).await?
+                }
+            };
             let (write, deleted) = match step {
                 Step::Done(deleted) => return Ok(deleted),
                 Step::Write(_, deleted) | Step::Retire { marked: deleted, .. } if self.options.dry_run => {
@@ -177,7 +190,8 @@ impl Delete {
         Err(Status::modified(store.status_group(), store.resource(), name))
     }
 
-    fn step(&self, arena: &Bump, stored: &Object, name: &str) -> Result<Step, Status> {
+    #[inline]
+    async fn step(&self, arena: &Bump, stored: &Object, name: &str) -> Result<Step, Status> {
         let store = &*self.store;
         let strategy = &*store.served.strategy;
         let mut object = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp.get())?;
@@ -195,8 +209,16 @@ impl Delete {
             // A delete has no place for warnings.
             warnings: &RefCell::default(),
         };
-        if self.told != Told::Nothing {
-            store.admission.validate(&attributes, arena, None, Some(&object))?;
+        match &self.dynamic {
+            _ if self.told == Told::Nothing => {}
+            None => store.admission.validate(&attributes, arena, None, Some(&object))?,
+            Some(dynamic) => {
+                let (core, name) = (&self.core, attributes.name);
+                let call = Call { attributes: &attributes, core, store, kind: store, name };
+                let shown = metadata::with_version(arena, &object, stored.revision);
+                dynamic.admit(call, arena, None, Some(&shown)).await?;
+                dynamic.validate(call, arena, None, Some(&shown)).await?;
+            }
         }
 
         if strategy.only_marks_at_first() && !metadata::is_terminating(&object) {

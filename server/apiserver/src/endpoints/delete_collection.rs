@@ -12,7 +12,7 @@ use super::{
     list::{List, parse_options},
     resource::ResourceStore,
 };
-use crate::{request::Request, response::Outcome};
+use crate::{admission::dynamic::Dynamic, request::Request, response::Outcome};
 
 /// Handles a deletecollection.
 pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome {
@@ -27,12 +27,14 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
             options.limit = i64::MAX;
         }
         let list = List::of(store, request, selection, &options)?;
+        let dynamic = Dynamic::of(store, || delete_options.for_plugins());
         let delete = Delete {
             store: store.clone(),
             core: request.core.clone(),
             user: request.user.clone(),
             options: delete_options,
             told: Told::Collection,
+            dynamic,
         };
         Ok((answer, list, delete))
     };

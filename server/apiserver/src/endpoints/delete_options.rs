@@ -4,7 +4,10 @@ use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_protocol::query::{self, OptionProblem, ProblemKind};
 
 use super::{answer, body, resource::ResourceStore};
-use crate::request::Request;
+use crate::{
+    admission::dynamic::{OperationOptions, options},
+    request::Request,
+};
 
 /// What becomes of the dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,10 @@ pub(crate) struct DeleteOptions {
     pub(crate) precondition_resource_version: Option<String>,
     /// What cannot be read is to go as well.
     pub(crate) ignore_read_errors: bool,
+    /// `orphanDependents` as it was given, for plugins of admission.
+    pub(crate) orphan_dependents: Option<bool>,
+    /// The same.
+    pub(crate) dry_runs: Vec<String>,
 }
 
 impl DeleteOptions {
@@ -59,6 +66,8 @@ impl DeleteOptions {
             (None, None) => None,
         };
         Ok(DeleteOptions {
+            orphan_dependents: given.orphan_dependents,
+            dry_runs: given.dry_run.iter().map(|text| text.clone().into_owned()).collect(),
             grace_period_seconds: given.grace_period_seconds,
             propagation,
             dry_run: given.is_dry_run(),
@@ -66,6 +75,31 @@ impl DeleteOptions {
             precondition_resource_version: given.precondition_resource_version.map(|v| v.into_owned()),
             ignore_read_errors: given.ignore_store_read_error_with_cluster_breaking_potential == Some(true),
         })
+    }
+
+    /// The options as plugins of admission see them.
+    pub(crate) fn for_plugins(&self) -> OperationOptions {
+        let mut options = options::Builder::default();
+        options.json("gracePeriodSeconds", self.grace_period_seconds);
+        let mut preconditions = options::Builder::default();
+        preconditions.string("uid", self.precondition_uid.as_deref().unwrap_or(""));
+        preconditions.string("resourceVersion", self.precondition_resource_version.as_deref().unwrap_or(""));
+        options.object("preconditions", preconditions);
+        options.json("orphanDependents", self.orphan_dependents);
+        let policy = self.propagation.filter(|_| self.orphan_dependents.is_none());
+        options.string(
+            "propagationPolicy",
+            match policy {
+                Some(Propagation::Orphan) => "Orphan",
+                Some(Propagation::Background) => "Background",
+                Some(Propagation::Foreground) => "Foreground",
+                None => "",
+            },
+        );
+        options.strings("dryRun", &self.dry_runs);
+        let ignored = self.ignore_read_errors.then_some(true);
+        options.json("ignoreStoreReadErrorWithClusterBreakingPotential", ignored);
+        OperationOptions::of(options)
     }
 
     /// Refuses with 422 what is not for more than one object at a time.

@@ -30,6 +30,14 @@ pub(crate) fn of<'v, 'a>(arena: &'a Bump, object: &'v mut Value<'a>) -> &'v mut 
     }
 }
 
+/// An object with the version that it has, or is given.
+pub(crate) fn with_version<'a>(arena: &'a Bump, object: &Value<'a>, revision: u64) -> Value<'a> {
+    let mut shown = object.clone();
+    let version = Value::String(arena.alloc_str(&revision.to_string()));
+    of(arena, &mut shown).insert("resourceVersion", version);
+    shown
+}
+
 /// Whether `metadata.deletionTimestamp` is set.
 pub(crate) fn is_terminating(object: &Value<'_>) -> bool {
     !text(object, "deletionTimestamp").is_empty()

@@ -27,7 +27,12 @@ use super::{
     resource::ResourceStore,
     update::{Change, Update, check_name},
 };
-use crate::{registry::Part, request::Request, response::Outcome};
+use crate::{
+    admission::dynamic::{Dynamic, OperationOptions},
+    registry::Part,
+    request::Request,
+    response::Outcome,
+};
 
 struct Patch {
     store: Arc<ResourceStore>,
@@ -76,6 +81,7 @@ pub(crate) fn plan(
         part,
         dry_run: options.update.is_dry_run(),
         may_create: apply && part == Part::Main,
+        dynamic: Dynamic::of(store, || OperationOptions::of_write(&options.update)),
         change: Patch {
             store: store.clone(),
             bytes: request.body.clone(),

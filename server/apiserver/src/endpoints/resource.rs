@@ -15,12 +15,14 @@ use super::retirement::Retirement;
 use crate::{
     admission::Admission,
     limits::KEY_MAX_BYTES,
-    registry::{Converter, ServedResource},
+    registry::{Converter, Defaulter, ServedResource},
 };
 
 /// Another served version of a resource that shares its store.
 pub(crate) struct OtherVersion {
     pub(crate) group_version: String,
+    pub(crate) ty: StructId,
+    pub(crate) defaulter: Defaulter,
     pub(crate) to_stored: Option<Converter>,
     pub(crate) from_stored: Option<Converter>,
 }
@@ -154,6 +156,8 @@ impl ResourceStore {
             others
                 .map(|other| OtherVersion {
                     group_version: other.group_version.clone(),
+                    ty: other.served.facts.ty,
+                    defaulter: other.served.defaulter,
                     to_stored: other.served.to_stored,
                     from_stored: other.served.from_stored,
                 })

@@ -11,7 +11,7 @@ use ringbolt_machinery::{
     table::{ListRule, Printer, Row},
     value::{Map, Value},
 };
-use ringbolt_protocol::{request_info::Verb, selector::LabelSelector};
+use ringbolt_protocol::{query::UpdateOptions, request_info::Verb, selector::LabelSelector};
 use ringbolt_storage::object::{Object, ResourceId};
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
     update::{self, Change, Update},
 };
 use crate::{
+    admission::dynamic::{Dynamic, OperationOptions},
     registry::Part,
     request::Request,
     response::{Outcome, Response},
@@ -130,6 +131,9 @@ impl Scale {
             part: Part::Main,
             dry_run: planned.dry_run,
             may_create: false,
+            dynamic: Dynamic::of(&self.parent, || {
+                OperationOptions::of_write(&UpdateOptions::parse(request.head.query()))
+            }),
             change,
         };
         Outcome::Task(Box::pin(async move {

@@ -32,7 +32,10 @@ use super::{
     write,
 };
 use crate::{
-    admission::{self, Attributes, Operation, Survey},
+    admission::{
+        self, Attributes, Operation, Survey,
+        dynamic::{Call, Dynamic, OperationOptions, at_once},
+    },
     authentication::UserInfo,
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
@@ -82,6 +85,8 @@ pub(crate) struct Update<C> {
     pub(crate) dry_run: bool,
     /// Whether a missing object is created.
     pub(crate) may_create: bool,
+    /// What is configured of dynamic admission.
+    pub(crate) dynamic: Option<Box<Dynamic>>,
     pub(crate) change: C,
 }
 
@@ -195,6 +200,7 @@ pub(crate) fn plan(
         part,
         dry_run: options.is_dry_run(),
         may_create: part == Part::Main && store.served.strategy.allow_create_on_update(),
+        dynamic: Dynamic::of(store, || OperationOptions::of_write(&options)),
         change: put,
     })
 }
@@ -216,10 +222,15 @@ impl<C: Change> Update<C> {
         let mut owners = Owners::Kept;
         for _ in 0..UPDATE_ATTEMPTS {
             warnings.clear();
-            let (step, survey) = self.core.with_arena(|arena| match &old {
-                Some(stored) => self.change_stored(arena, stored, owners, warnings),
-                None => Ok((self.create_missing(arena, owners, warnings)?, None)),
-            })?;
+            let (step, survey) = match &self.dynamic {
+                None => self
+                    .core
+                    .with_arena(|arena| at_once(self.attempt(arena, old.as_deref(), owners, warnings)))?,
+                Some(_) => {
+                    let arena = self.core.take_arena();
+                    Box::pin(self.attempt(&arena, old.as_deref(), owners, warnings)).await?
+                }
+            };
             if let Some(mut survey) = survey {
                 let found = loop {
                     if let Some(found) = survey.step() {
@@ -266,7 +277,21 @@ impl<C: Change> Update<C> {
         self.change.check(arena, warnings).err().unwrap_or_else(|| self.store.not_found(&self.name))
     }
 
-    fn create_missing(
+    #[inline]
+    async fn attempt(
+        &self,
+        arena: &Bump,
+        old: Option<&Object>,
+        owners: Owners,
+        warnings: &mut Vec<String>,
+    ) -> Result<(Step, Option<Box<dyn Survey>>), Status> {
+        match old {
+            Some(stored) => self.change_stored(arena, stored, owners, warnings).await,
+            None => Ok((self.create_missing(arena, owners, warnings).await?, None)),
+        }
+    }
+
+    async fn create_missing(
         &self,
         arena: &Bump,
         owners: Owners,
@@ -282,13 +307,16 @@ impl<C: Change> Update<C> {
             owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
         }
         let (user, namespace, dry_run) = (&self.user, &*self.namespace, self.dry_run);
-        let context = create::Context { user, namespace, requested: &self.name, dry_run };
-        let prepared = create::prepare(&self.store, &self.core, context, arena, &mut object, warnings)?;
+        let dynamic = self.dynamic.as_deref();
+        let context = create::Context { user, namespace, requested: &self.name, dry_run, dynamic };
+        let prepared =
+            create::prepare(&self.store, &self.core, context, arena, &mut object, warnings).await?;
         let create::Prepared { write, charges, handed_out, .. } = prepared;
         Ok(Step::Write { write, charges, handed_out, retry: true, created: true })
     }
 
-    fn change_stored(
+    #[inline]
+    async fn change_stored(
         &self,
         arena: &Bump,
         stored: &Object,
@@ -321,7 +349,14 @@ impl<C: Change> Update<C> {
             storage: &*self.core.storage,
             warnings: &warned,
         };
-        let admitted = store.admission.admit(&attributes, arena, &mut object, Some(&old));
+        let call = Call { attributes: &attributes, core: &self.core, store, kind: store, name: &self.name };
+        let admitted = match &self.dynamic {
+            None => store.admission.admit(&attributes, arena, &mut object, Some(&old)),
+            Some(dynamic) => {
+                let shown = metadata::with_version(arena, &old, stored.revision);
+                dynamic.admit(call, arena, Some(&mut object), Some(&shown)).await
+            }
+        };
         warnings.append(&mut warned.borrow_mut());
         admitted?;
         owner_references::deduplicate(arena, &mut object, true, warnings);
@@ -363,7 +398,13 @@ impl<C: Change> Update<C> {
             return Err(invalid(&errors));
         }
         warnings.extend(field::found(|| strategy.warnings(self.part, &object, Some(&old))));
-        let admitted = store.admission.validate(&attributes, arena, Some(&object), Some(&old));
+        let admitted = match &self.dynamic {
+            None => store.admission.validate(&attributes, arena, Some(&object), Some(&old)),
+            Some(dynamic) => {
+                let shown = |object| metadata::with_version(arena, object, stored.revision);
+                dynamic.validate(call, arena, Some(&shown(&object)), Some(&shown(&old))).await
+            }
+        };
         let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, &object, Some(&old)));
         warnings.append(&mut warned.borrow_mut());
         let charges = charges?;

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use ringbolt_apiserver::{
-    admission::{Admission, Attributes, Operation, Survey},
+    admission::{Admission, Attributes, Operation, Survey, dynamic::DynamicPlugins},
     authorization::Authorizers,
     metrics::Metrics,
 };
@@ -123,7 +123,8 @@ impl Enabled {
         Enabled(Plugin::ALL.iter().filter(on).fold(0, |bits, (plugin, ..)| bits | 1 << *plugin as u64))
     }
 
-    fn has(self, plugin: Plugin) -> bool {
+    /// Whether a plugin runs.
+    pub fn has(self, plugin: Plugin) -> bool {
         self.0 & 1 << plugin as u64 != 0
     }
 }
@@ -196,6 +197,7 @@ pub struct Pipeline {
     pod_security: PodSecurity,
     event_rate_limit: EventRateLimit,
     owners: Owners,
+    dynamic: Arc<DynamicPlugins>,
 }
 
 impl Pipeline {
@@ -215,7 +217,15 @@ impl Pipeline {
             config,
             objects: Objects::new(schema, registry),
             addresses: ServiceAddresses::new(schema, registry),
+            dynamic: Arc::default(),
         }
+    }
+
+    /// With policies and webhooks.
+    #[must_use]
+    pub fn with_dynamic(mut self, dynamic: DynamicPlugins) -> Self {
+        self.dynamic = Arc::new(dynamic);
+        self
     }
 
     /// Shows what plugins count.
@@ -382,6 +392,10 @@ impl Admission for Pipeline {
             return Err(attributes.forbidden(DENIED));
         }
         Ok(charges)
+    }
+
+    fn dynamic(&self) -> Option<Arc<DynamicPlugins>> {
+        self.dynamic.are_configured().then(|| self.dynamic.clone())
     }
 
     fn survey(

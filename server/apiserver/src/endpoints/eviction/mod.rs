@@ -279,7 +279,7 @@ impl Eviction {
             return Err(status.clone());
         }
         let (store, core, user) = (self.pods.clone(), self.core.clone(), self.user.clone());
-        let delete = Delete { store, core, user, options, told: Told::Nothing };
+        let delete = Delete { store, core, user, options, told: Told::Nothing, dynamic: None };
         delete.run(&self.namespace, &self.name).await.map(drop)
     }
 }

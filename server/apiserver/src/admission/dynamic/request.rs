@@ -1,0 +1,180 @@
+//! What dynamic plugins know of a request.
+
+use std::cell::RefCell;
+
+use bumpalo::Bump;
+use ringbolt_machinery::{
+    json::{self, Mode},
+    status::Status,
+    value::Value,
+};
+
+use super::OperationOptions;
+use crate::{
+    admission::{Attributes, Operation},
+    core::CoreContext,
+    endpoints::resource::{OtherVersion, ResourceStore},
+};
+
+/// A version of the object's kind in which plugins may want to see it.
+#[derive(Clone, Copy)]
+pub struct Version<'r> {
+    /// The group.
+    pub group: &'r str,
+    /// The version.
+    pub version: &'r str,
+    other: Option<&'r OtherVersion>,
+}
+
+/// One request on its way through the dynamic plugins.
+pub struct DynamicRequest<'r> {
+    /// What built-in plugins know of it. The resource there is that of the request.
+    pub attributes: &'r Attributes<'r>,
+    /// The core that serves it: its clock, its timers, its random numbers.
+    pub core: &'r CoreContext,
+    options: &'r OperationOptions,
+    kind: &'r ResourceStore,
+    /// The name of the object; empty where it is still to be generated.
+    pub name: &'r str,
+    annotations: RefCell<Vec<(String, String)>>,
+}
+
+impl<'r> DynamicRequest<'r> {
+    pub(crate) fn new(
+        attributes: &'r Attributes<'r>,
+        core: &'r CoreContext,
+        options: &'r OperationOptions,
+        kind: &'r ResourceStore,
+        name: &'r str,
+    ) -> Self {
+        DynamicRequest { attributes, core, options, kind, name, annotations: RefCell::default() }
+    }
+
+    /// Group, version and kind of the object, in the version of the request.
+    pub fn kind(&self) -> (&'static str, &'static str, &'static str) {
+        (self.kind.group(), self.kind.version(), self.kind.kind())
+    }
+
+    /// Group, version and name of the resource that the request is about; the object of a subresource may be of a kind
+    /// of another group.
+    pub fn resource(&self) -> (&'static str, &'static str, &'static str) {
+        let facts = self.attributes.served.facts;
+        (facts.group, facts.version, facts.resource)
+    }
+
+    /// Whether objects of the resource are in namespaces.
+    pub fn is_namespaced(&self) -> bool {
+        self.attributes.served.facts.namespaced
+    }
+
+    /// The options of the request: JSON of the kind that its operation has, and nothing for a connection.
+    pub fn options(&self) -> Option<String> {
+        Some(self.options.as_kind(match self.attributes.operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+            Operation::Connect => return None,
+        }))
+    }
+
+    /// The version of the request.
+    pub fn version(&self) -> Version<'r> {
+        Version { group: self.kind.group(), version: self.kind.version(), other: None }
+    }
+
+    /// The other versions in which the resource is served, in all groups that share its objects.
+    pub fn other_versions(&self) -> impl Iterator<Item = Version<'r>> {
+        let others = self.kind.other_versions.get();
+        others.into_iter().flatten().map(|other| {
+            let (group, version) = other.group_version.split_once('/').unwrap_or(("", &other.group_version));
+            Version { group, version, other: Some(other) }
+        })
+    }
+
+    /// An object as clients of a version see it, with its kind and version.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn show<'b>(
+        &self,
+        arena: &'b Bump,
+        object: &Value<'_>,
+        version: Version<'_>,
+    ) -> Result<Value<'b>, Status> {
+        let mut shown = object.copy_into(arena);
+        let convert = match version.other {
+            None => self.kind.served.from_stored,
+            Some(other) => other.from_stored,
+        };
+        if let Some(convert) = convert {
+            convert(arena, &mut shown);
+        }
+        if let Some(map) = shown.as_map_mut() {
+            map.insert("kind", Value::String(self.kind.kind()));
+            let api_version = match version.group {
+                "" => version.version.to_owned(),
+                group => format!("{group}/{}", version.version),
+            };
+            map.insert("apiVersion", Value::String(arena.alloc_str(&api_version)));
+        }
+        Ok(shown)
+    }
+
+    /// JSON of an object that was shown in a version.
+    pub fn encode(&self, shown: &Value<'_>, version: Version<'_>, out: &mut Vec<u8>) {
+        match (self.kind.is_custom(), version.other) {
+            (true, _) => json::encode_untyped(shown, out),
+            (false, None) => self.kind.encode_shown(shown, out),
+            (false, Some(other)) => json::encode(self.kind.schema, other.ty, shown, out),
+        }
+    }
+
+    /// An object that was shown in a version, changed since: typed, with defaults, as the tree that handlers have. It is
+    /// lenient towards fields that are not known.
+    ///
+    /// # Errors
+    /// Why it is no object of its kind.
+    pub fn take_back<'a>(
+        &self,
+        arena: &'a Bump,
+        shown: &Value<'a>,
+        version: Version<'_>,
+    ) -> Result<Value<'a>, String> {
+        let kind = self.kind;
+        let (ty, defaulter, convert) = match version.other {
+            None => (kind.served.facts.ty, kind.served.defaulter, kind.served.to_stored),
+            Some(other) => (other.ty, other.defaulter, other.to_stored),
+        };
+        if kind.is_custom() {
+            return Ok(kind.take_in(arena, shown.clone(), Mode::Lenient)?.value);
+        }
+        let decoded = json::retype(arena, kind.schema, ty, shown, Mode::Lenient);
+        let mut object = decoded.map_err(|e| e.to_string())?.value;
+        defaulter(arena, &mut object);
+        if let Some(convert) = convert {
+            convert(arena, &mut object);
+        }
+        Ok(object)
+    }
+
+    /// Warns the writer.
+    pub fn warn(&self, warning: impl Into<String>) {
+        self.attributes.warnings.borrow_mut().push(warning.into());
+    }
+
+    /// Notes something for the audit log. A key that was given keeps its first value.
+    pub fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
+        let (key, value) = (key.into(), value.into());
+        let mut annotations = self.annotations.borrow_mut();
+        if annotations.iter().any(|(known, _)| *known == key) {
+            tracing::warn!(key, "an audit annotation was given twice");
+            return;
+        }
+        annotations.push((key, value));
+    }
+
+    /// What was noted for the audit log.
+    pub fn annotations(&self) -> Vec<(String, String)> {
+        self.annotations.borrow().clone()
+    }
+}
