@@ -68,6 +68,7 @@ impl Backend {
             authorities: authorities(&api_service.ca_bundle),
             insecure: api_service.insecure_skip_tls_verify,
             pair: identity.pair.load().as_deref().cloned(),
+            only_http1: false,
         };
         let same = before.filter(|before| before.settings == settings && before.service == *service);
         let client = match same {

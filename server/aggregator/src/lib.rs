@@ -27,6 +27,6 @@ mod server;
 pub use self::{
     backend::ProxyIdentity,
     inbox::Resources,
-    resolver::Routing,
+    resolver::{Routing, Services},
     server::{Config, install},
 };

@@ -1,8 +1,13 @@
 //! From a service to an address (`ResolveEndpoint`, `ResolveCluster`).
 
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+};
+
 use bumpalo::Bump;
 use ringbolt_machinery::{json, value::Value};
-use ringbolt_outgoing::Destination;
+use ringbolt_outgoing::{Destination, ServiceResolver};
 use ringbolt_storage::{object::Object, storage::Storage};
 
 use crate::{
@@ -17,6 +22,26 @@ pub enum Routing {
     ClusterIp,
     /// By that of one of its endpoints (`--enable-aggregator-routing`).
     Endpoint,
+}
+
+/// The services of a cluster, for webhooks.
+pub struct Services {
+    /// Where they are read.
+    pub storage: Arc<dyn Storage>,
+    /// As what.
+    pub resources: Resources,
+    /// How they are reached.
+    pub routing: Routing,
+}
+
+impl ServiceResolver for Services {
+    fn resolve(&self, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
+        let Services { storage, resources, routing } = self;
+        let resolver = Resolver { storage: &**storage, resources: *resources, routing: *routing };
+        let service = ServiceReference { namespace: namespace.to_owned(), name: name.to_owned(), port };
+        let random = RandomState::new().hash_one(port);
+        resolver.resolve(&service, random).map(|found| (found.host, found.port))
+    }
 }
 
 /// What is asked for.

@@ -82,7 +82,7 @@ impl Client {
         pending
     }
 
-    async fn whole(
+    pub(crate) async fn whole(
         &self,
         destination: Destination,
         request: Request<Bytes>,
@@ -106,7 +106,7 @@ impl Client {
     }
 }
 
-fn timed_out() -> CallError {
+pub(crate) fn timed_out() -> CallError {
     CallError::new(
         Failure::Timeout,
         "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",

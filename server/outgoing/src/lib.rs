@@ -10,6 +10,7 @@ mod client;
 mod connect;
 mod error;
 mod fetch;
+mod hook;
 pub mod limits;
 mod pipe;
 mod pool;
@@ -22,6 +23,7 @@ pub use self::{
     client::{Client, Destination},
     error::{CallError, Failure},
     fetch::{Answer, Pending},
+    hook::{Hook, HookConfig, HookService, Posted, ServiceResolver},
     pipe::Pipe,
     runtime::Outgoing,
     tls::{ClientPair, TlsSettings},

@@ -50,6 +50,8 @@ pub struct TlsSettings {
     pub insecure: bool,
     /// What to show.
     pub pair: Option<ClientPair>,
+    /// HTTP/2 is not offered.
+    pub only_http1: bool,
 }
 
 /// One configuration for what may speak either protocol, and one for upgrades, which only HTTP/1.1 has.
@@ -92,7 +94,9 @@ impl TlsSettings {
             config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
             Arc::new(config)
         };
-        Ok(TlsConfigs { any: with(&[b"h2", b"http/1.1"]), http1: with(&[b"http/1.1"]) })
+        let http1 = with(&[b"http/1.1"]);
+        let any = if self.only_http1 { http1.clone() } else { with(&[b"h2", b"http/1.1"]) };
+        Ok(TlsConfigs { any, http1 })
     }
 
     fn bundle(&self, provider: &Arc<CryptoProvider>) -> Result<Takes, String> {
