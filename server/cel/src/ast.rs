@@ -16,8 +16,7 @@ pub(crate) enum Kind {
     Call(Box<Call>),
     List(Vec<Element>),
     Map(Vec<Entry>),
-    /// A message: its type's name; its fields are never reached.
-    Struct(String),
+    Struct(Box<Struct>),
     Comprehension(Box<Comprehension>),
     /// Stands where an error has been reported.
     Unspecified,
@@ -66,6 +65,23 @@ pub(crate) struct Entry {
     pub(crate) optional: bool,
 }
 
+/// `Type{field: value}`
+#[derive(Clone, Debug)]
+pub(crate) struct Struct {
+    pub(crate) name: String,
+    pub(crate) fields: Vec<StructField>,
+}
+
+/// One field of a [`Struct`].
+#[derive(Clone, Debug)]
+pub(crate) struct StructField {
+    /// Where it stands: at its colon.
+    pub(crate) id: usize,
+    pub(crate) name: String,
+    pub(crate) value: Expr,
+    pub(crate) optional: bool,
+}
+
 /// A fold over a list or a map.
 #[derive(Clone, Debug)]
 pub(crate) struct Comprehension {
@@ -102,7 +118,8 @@ impl Expr {
     /// Calls `visit` with each node right below.
     pub(crate) fn children<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match &self.kind {
-            Kind::Literal(_) | Kind::Ident(_) | Kind::Struct(_) | Kind::Unspecified => {}
+            Kind::Literal(_) | Kind::Ident(_) | Kind::Unspecified => {}
+            Kind::Struct(object) => object.fields.iter().for_each(|field| visit(&field.value)),
             Kind::Select(select) => visit(&select.operand),
             Kind::Call(call) => call.target.iter().chain(&call.args).for_each(visit),
             Kind::List(elements) => elements.iter().for_each(|element| visit(&element.value)),

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::{
-    ast::{Ast, Call, Comprehension, Expr, Kind, Literal, Select},
+    ast::{Ast, Call, Comprehension, Expr, Kind, Literal, Select, Struct},
     decl::DeclType,
     functions::{Overload, overloads},
     source::Issues,
-    types::{CIDR, IP, Mapping, Type, most_general},
+    types::{CIDR, IP, JSON_PATCH, Mapping, OBJECT, Type, most_general},
 };
 
 /// What an expression may refer to.
@@ -18,6 +18,8 @@ pub(crate) struct Env<'e> {
     pub(crate) objects: HashMap<&'e str, &'e DeclType>,
     /// Whether the expression was accepted before.
     pub(crate) stored: bool,
+    /// Whether it may make objects and patches.
+    pub(crate) patch_types: bool,
 }
 
 /// What checking found out.
@@ -131,7 +133,7 @@ impl Checker<'_> {
                 let key = keys.unwrap_or_else(|| self.fresh());
                 Type::map(key, values.unwrap_or_else(|| self.fresh()))
             }
-            Kind::Struct(name) => self.undeclared(id, &name.clone()),
+            Kind::Struct(object) => self.structure(id, object),
             Kind::Comprehension(fold) => self.fold(fold),
             Kind::Unspecified => Type::Error,
         };
@@ -171,8 +173,14 @@ impl Checker<'_> {
             self.out.used.push((*n).to_owned());
             return Some((t.clone(), None));
         }
-        let named = type_named(name)?;
+        let named = self.type_of_name(name)?;
         Some((Type::Meta(Some(named.clone().into())), Some(named)))
+    }
+
+    /// The type that a name means here.
+    fn type_of_name(&self, name: &str) -> Option<Type> {
+        let made = self.env.patch_types && is_patch_type(name);
+        type_named(name).or_else(|| made.then(|| Type::Struct(name.into())))
     }
 
     fn select_node(&mut self, e: &mut Expr) -> Type {
@@ -191,8 +199,14 @@ impl Checker<'_> {
         if *test_only { Type::Bool } else { self.mapping.substitute(&t, false) }
     }
 
+    /// As [`Checker::resolve`] of a name with dots.
     fn resolve_qualified(&mut self, name: &str) -> Option<(Type, Option<Type>)> {
-        let named = type_named(name.strip_prefix('.').unwrap_or(name))?;
+        let bare = name.strip_prefix('.').unwrap_or(name);
+        if let Some((n, t)) = self.env.variables.iter().find(|(n, _)| *n == bare) {
+            self.out.used.push((*n).to_owned());
+            return Some((t.clone(), None));
+        }
+        let named = self.type_of_name(bare)?;
         Some((Type::Meta(Some(named.clone().into())), Some(named)))
     }
 
@@ -220,7 +234,48 @@ impl Checker<'_> {
         if was_optional || optional { Type::optional(result) } else { result }
     }
 
+    fn structure(&mut self, id: usize, object: &mut Struct) -> Type {
+        let name = object.name.strip_prefix('.').unwrap_or(&object.name).to_owned();
+        let Some(t) = self.type_of_name(&name) else {
+            return self.undeclared(id, &name);
+        };
+        let mut result = t.clone();
+        if !matches!(t, Type::Struct(_)) {
+            self.report(id, format!("'{}' is not a message type", t.name()));
+            result = Type::Error;
+        }
+        object.name = name;
+        for field in &mut object.fields {
+            let mut given = self.check(&mut field.value);
+            let wanted = match &result {
+                Type::Struct(_) => self.field(field.id, &object.name, &field.name),
+                _ => {
+                    self.report(field.id, format!("unexpected failed resolution of '{}'", object.name));
+                    Type::Error
+                }
+            };
+            if field.optional {
+                given = self.unwrapped(field.value.id, given);
+            }
+            if !self.mapping.assign(&wanted, &given) {
+                let message = format!(
+                    "expected type of field '{}' is '{wanted}' but provided type is '{given}'",
+                    field.name
+                );
+                self.report(field.id, message);
+            }
+        }
+        result
+    }
+
     fn field(&mut self, id: usize, object: &str, field: &str) -> Type {
+        if self.env.patch_types && is_patch_type(object) {
+            return match field {
+                "op" | "path" | "from" if object == JSON_PATCH => Type::String,
+                // What objects are made of is known when they are merged.
+                _ => Type::Dyn,
+            };
+        }
         let Some(decl) = self.env.objects.get(object).copied() else {
             self.report(id, format!("unexpected failed resolution of '{object}'"));
             return Type::Error;
@@ -266,7 +321,9 @@ impl Checker<'_> {
 
     /// Overloads of a function, unless expressions like this one may not call it at all.
     fn visible(&self, name: &str) -> Option<&'static [Overload]> {
-        overloads(name).filter(|list| self.env.stored || list.iter().any(|o| !o.stored_only))
+        let may =
+            |o: &Overload| (self.env.stored || !o.stored_only) && (self.env.patch_types || !o.patches_only);
+        overloads(name).filter(|list| list.iter().any(may))
     }
 
     fn optional_select(&mut self, id: usize, call: &mut Call) -> Type {
@@ -425,6 +482,12 @@ fn qualified(e: &Expr) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether objects and patches that expressions make may have a type of this name.
+fn is_patch_type(name: &str) -> bool {
+    name == JSON_PATCH
+        || name.strip_prefix(OBJECT).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The type that a name means.

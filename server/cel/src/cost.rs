@@ -171,7 +171,10 @@ impl<'c> Coster<'c> {
                 self.entries.insert(e.id, EntrySize { is_list: false, key, value });
                 sum
             }
-            Kind::Struct(_) => Range::fixed(STRUCT_COST),
+            Kind::Struct(object) => object
+                .fields
+                .iter()
+                .fold(Range::fixed(STRUCT_COST), |sum, field| sum.plus(self.cost(&field.value))),
             Kind::Comprehension(fold) if is_binding(fold) => {
                 let sum = self.cost(&fold.range).plus(self.cost(&fold.init));
                 self.push_accumulator(fold);

@@ -3,14 +3,17 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use bumpalo::Bump;
-use ringbolt_machinery::value::{Map, Value};
+use ringbolt_machinery::{
+    json,
+    value::{Map, Value},
+};
 
 use crate::{
     encoding::decode_url_base64,
     escaping::{escape, may_be_escaped, unescape},
     schema::{Format, Kind, ListType, Schema},
     time::{Timestamp, parse_duration_words},
-    value::{List, MapVal, NO_SUCH_OVERLOAD, Val},
+    value::{List, MapVal, NO_SUCH_OVERLOAD, ObjectVal, Val},
 };
 
 /// What Go calls the type of a value.
@@ -75,6 +78,29 @@ pub(crate) fn val<'a>(value: &'a Value<'a>, schema: &'a Schema, arena: &'a Bump)
             "invalid type, expected object, array, number, integer, boolean or string, or no type with x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got ",
         ),
     }
+}
+
+/// A part of an object that nothing is known of but what JSON says.
+pub(crate) fn plain<'a>(value: &'a Value<'a>, arena: &'a Bump) -> Val<'a> {
+    match value {
+        Value::Null => Val::Null,
+        Value::Bool(b) => Val::Bool(*b),
+        Value::Int(n) => Val::Int(*n),
+        Value::Float(d) => Val::Double(*d),
+        Value::String(text) => Val::String(text),
+        Value::List(list) => Val::List(List::Plain(list)),
+        Value::Map(map) => Val::Map(MapVal::Plain(map)),
+        Value::Raw(text) => match json::decode_untyped(arena, text.as_bytes()) {
+            Ok(value) => plain(arena.alloc(value), arena),
+            Err(_) => Val::Error("invalid data, opaque text is no JSON"),
+        },
+    }
+}
+
+/// Whether an expression made the same twice.
+pub(crate) fn objects_equal<'a>(a: &ObjectVal<'a>, b: &ObjectVal<'a>, arena: &'a Bump) -> bool {
+    let same = |(name, val): &(&str, Val<'a>)| b.get(name).is_some_and(|other| val.is(other, arena));
+    a.name == b.name && a.fields.len() == b.fields.len() && a.fields.iter().all(same)
 }
 
 fn formatted<'a>(text: &'a str, format: Format, arena: &'a Bump) -> Val<'a> {

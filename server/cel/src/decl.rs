@@ -96,10 +96,10 @@ impl DeclType {
         self.collect(&mut objects);
         let own = self.cel_type();
         let old = if optional_old_self { Type::optional(own.clone()) } else { own.clone() };
-        Env { variables: vec![("self", own), ("oldSelf", old)], objects, stored }
+        Env { variables: vec![("self", own), ("oldSelf", old)], objects, stored, patch_types: false }
     }
 
-    fn collect<'d>(&'d self, objects: &mut HashMap<&'d str, &'d DeclType>) {
+    pub(crate) fn collect<'d>(&'d self, objects: &mut HashMap<&'d str, &'d DeclType>) {
         match &self.shape {
             Shape::Scalar(_) => {}
             Shape::List(of) | Shape::Map(of) => of.collect(objects),

@@ -44,3 +44,18 @@ fn decode(text: &str, char62: u8, char63: u8) -> Result<Vec<u8>, usize> {
     }
     if held == 0 || padding > 0 && held == 4 { Ok(out) } else { Err(text.len()) }
 }
+
+/// Base64 in the standard alphabet with padding.
+pub(crate) fn encode_base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let sextet = (group >> (18 - 6 * at)) as usize & 63;
+            out.push(if at <= chunk.len() { char::from(ALPHABET[sextet]) } else { '=' });
+        }
+    }
+    out
+}

@@ -5,10 +5,11 @@ use std::cell::{Cell, RefCell};
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use crate::{
-    cost::{LIST_COST, MAP_COST},
-    program::{Attribute, Base, Fold, Key, Node, Program},
+    activation::Activation,
+    cost::{LIST_COST, MAP_COST, STRUCT_COST},
+    program::{Attribute, Base, Fold, Key, Node, Program, Variable},
     runtime_cost::call_cost,
-    value::{List, MapVal, NO_SUCH_OVERLOAD, Val},
+    value::{List, MapVal, NO_SUCH_OVERLOAD, ObjectVal, Val},
 };
 
 /// What an expression's surroundings hold.
@@ -16,6 +17,7 @@ use crate::{
 pub(crate) struct Variables<'a> {
     pub(crate) self_value: Option<Val<'a>>,
     pub(crate) old_self: Option<Val<'a>>,
+    pub(crate) admission: Option<&'a Activation<'a>>,
 }
 
 /// A variable of a fold; one that nobody asked for yet has no value.
@@ -143,6 +145,7 @@ impl<'a> Context<'a> {
             }
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
+            Node::Struct { name, fields } => self.structure(name, fields),
             Node::Fold(fold) => self.fold(fold),
             Node::OptionalOr { args, value } => match self.eval(&args[0]) {
                 error @ Val::Error(_) => error,
@@ -187,8 +190,14 @@ impl<'a> Context<'a> {
 
     fn base(&self, base: &'a Base) -> Val<'a> {
         match base {
-            Base::SelfValue => self.variables.self_value.unwrap_or(Val::Error("no such attribute(s): self")),
-            Base::OldSelf => self.variables.old_self.unwrap_or(Val::Error("no such attribute(s): oldSelf")),
+            Base::Variable(variable) => {
+                let val = match variable {
+                    Variable::SelfValue => self.variables.self_value,
+                    Variable::OldSelf => self.variables.old_self,
+                    _ => self.variables.admission.and_then(|admission| admission.get(*variable)),
+                };
+                val.unwrap_or(Val::Error(variable.missing()))
+            }
             Base::Slot(at) => {
                 let Slot { val, pending } = self.slots.borrow()[*at];
                 let Some(init) = pending else { return val };
@@ -282,6 +291,17 @@ impl<'a> Context<'a> {
         };
         match val {
             Val::Map(map) => map.find(key, self.arena).or_else(|| missing("no such key")),
+            Val::Object(object) => match key {
+                Val::String(name) => match object.get(name) {
+                    None if may_be_absent => None,
+                    found => Some(found.unwrap_or(Val::Null)),
+                },
+                _ => missing("no such key"),
+            },
+            Val::Variables(admission) => match key {
+                Val::String(name) => admission.variable(name).or_else(|| missing("no such key")),
+                _ => missing("no such key"),
+            },
             Val::List(list) => {
                 let index = match key {
                     Val::Int(n) => n,
@@ -367,6 +387,41 @@ impl<'a> Context<'a> {
             }
         }
         Val::Map(MapVal::Vals(out.into_bump_slice()))
+    }
+
+    fn structure(&self, name: &'a str, fields: &'a [(Box<str>, Node, bool)]) -> Val<'a> {
+        let val = self.structure_of(name, fields);
+        self.charge(STRUCT_COST);
+        val
+    }
+
+    fn structure_of(&self, name: &'a str, fields: &'a [(Box<str>, Node, bool)]) -> Val<'a> {
+        let mut out: ArenaVec<'a, (&'a str, Val<'a>)> = ArenaVec::with_capacity_in(fields.len(), self.arena);
+        for (field, node, optional) in fields {
+            let mut val = self.eval(node);
+            let at = out.iter().position(|(name, _)| *name == &**field);
+            match val {
+                Val::Error(_) => return val,
+                Val::Optional(None) if *optional => {
+                    if let Some(at) = at {
+                        out.remove(at);
+                    }
+                    continue;
+                }
+                Val::Optional(Some(inner)) if *optional => val = *inner,
+                _ if *optional => {
+                    return self.error(format!(
+                        "cannot initialize optional entry '{field}' from non-optional value {val}"
+                    ));
+                }
+                _ => {}
+            }
+            match at {
+                Some(at) => out[at].1 = val,
+                None => out.push((field, val)),
+            }
+        }
+        Val::Object(self.arena.alloc(ObjectVal { name, fields: out.into_bump_slice() }))
     }
 
     fn fold(&self, fold: &'a Fold) -> Val<'a> {

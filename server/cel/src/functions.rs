@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::types::{CIDR, IP, NAMED_FORMAT, QUANTITY, SEMVER, Type, URL};
+use crate::types::{
+    AUTHORIZER, CIDR, DECISION, GROUP_CHECK, IP, NAMED_FORMAT, PATH_CHECK, QUANTITY, RESOURCE_CHECK, SEMVER,
+    Type, URL,
+};
 
 /// One way to call a function.
 #[derive(Debug)]
@@ -11,6 +14,8 @@ pub(crate) struct Overload {
     pub(crate) member: bool,
     /// Not for expressions that are new: a server of the release before could not run them.
     pub(crate) stored_only: bool,
+    /// For expressions that mutate only.
+    pub(crate) patches_only: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
     /// How many of `A`, `B` it has.
@@ -52,6 +57,7 @@ fn overload(id: &'static str, style: &str, args: &'static str, result: &'static 
         id,
         member: style.starts_with('m'),
         stored_only: style.ends_with('+'),
+        patches_only: style.ends_with('p'),
         args: types,
         result,
         params,
@@ -101,11 +107,11 @@ fn named(name: &str) -> Type {
         "quantity" => Type::Struct(QUANTITY.into()),
         "semver" => Type::Struct(SEMVER.into()),
         "namedformat" => Type::Struct(NAMED_FORMAT.into()),
-        "authorizer" => Type::Struct("kubernetes.authorization.Authorizer".into()),
-        "pathcheck" => Type::Struct("kubernetes.authorization.PathCheck".into()),
-        "groupcheck" => Type::Struct("kubernetes.authorization.GroupCheck".into()),
-        "resourcecheck" => Type::Struct("kubernetes.authorization.ResourceCheck".into()),
-        "decision" => Type::Struct("kubernetes.authorization.Decision".into()),
+        "authorizer" => Type::Struct(AUTHORIZER.into()),
+        "pathcheck" => Type::Struct(PATH_CHECK.into()),
+        "groupcheck" => Type::Struct(GROUP_CHECK.into()),
+        "resourcecheck" => Type::Struct(RESOURCE_CHECK.into()),
+        "decision" => Type::Struct(DECISION.into()),
         _ => Type::Dyn,
     }
 }

@@ -1,8 +1,11 @@
 //! CEL as Kubernetes speaks it: parsed, checked against the types of a schema, weighed, and run.
 #![forbid(unsafe_code)]
 
+mod activation;
 mod address;
+pub mod admission;
 mod ast;
+mod authorizer;
 mod checker;
 mod constant;
 mod cost;
@@ -38,5 +41,7 @@ mod url;
 mod validators;
 mod value;
 
+pub use activation::{Activation, Inputs, OutOfBudget};
+pub use authorizer::{Authorizer, Decision, ResourceCheck, Subject, Target};
 pub use escaping::is_reserved;
 pub use rules::{Expressions, Findings, RuleSet, SchemaRules};

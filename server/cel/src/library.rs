@@ -1,6 +1,7 @@
 //! Functions as programs call them: by name, for whatever their arguments turn out to be.
 
 mod arithmetic;
+mod authorization;
 mod conversions;
 mod kubernetes;
 mod lists;
@@ -164,6 +165,21 @@ static ALL: &[(&str, Function)] = &[
     ("major", |cx, args, _| kubernetes::semver_part(cx, "major", args)),
     ("minor", |cx, args, _| kubernetes::semver_part(cx, "minor", args)),
     ("patch", |cx, args, _| kubernetes::semver_part(cx, "patch", args)),
+    ("path", authorization::path),
+    ("group", authorization::group),
+    ("serviceAccount", authorization::service_account),
+    ("resource", authorization::resource),
+    ("subresource", |cx, args, _| authorization::refine(cx, "subresource", args)),
+    ("namespace", |cx, args, _| authorization::refine(cx, "namespace", args)),
+    ("name", |cx, args, _| authorization::refine(cx, "name", args)),
+    ("fieldSelector", |cx, args, _| authorization::refine(cx, "fieldSelector", args)),
+    ("labelSelector", |cx, args, _| authorization::refine(cx, "labelSelector", args)),
+    ("check", authorization::check),
+    ("errored", |cx, args, _| authorization::told(cx, "errored", args)),
+    ("error", |cx, args, _| authorization::told(cx, "error", args)),
+    ("allowed", |cx, args, _| authorization::told(cx, "allowed", args)),
+    ("reason", |cx, args, _| authorization::told(cx, "reason", args)),
+    ("jsonpatch.escapeKey", strings::escape_key),
     ("format.named", kubernetes::format_named),
     ("validate", kubernetes::validate),
 ];

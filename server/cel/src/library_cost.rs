@@ -2,7 +2,7 @@
 
 use crate::{
     ast::{Kind, Literal},
-    cost::{Coster, Estimate, LIST_COST, Node, REGEX_FACTOR, Range, STRING_FACTOR},
+    cost::{Coster, Estimate, LIST_COST, Node, REGEX_FACTOR, Range, STRING_FACTOR, STRUCT_COST},
     types::{CIDR, IP, NAMED_FORMAT, QUANTITY, SEMVER, Type, URL},
 };
 
@@ -10,6 +10,8 @@ use crate::{
 const FORMAT_REGEX_SIZE: f64 = 128.0;
 /// `MaxFormatSize`
 const FORMAT_SIZE_MAX: u64 = 64;
+/// What it costs to ask the authorizers: two questions an expression (`Cost` of `check` in Kubernetes' library).
+pub(crate) const CHECK_COST: u64 = 350_000;
 /// Bytes of an address.
 const ADDRESS: Range = Range { min: 4, max: 16 };
 
@@ -31,7 +33,18 @@ pub(crate) fn compares(overload: &str) -> bool {
 }
 
 /// Functions that cost one step, whatever they are given.
-const OF_ONE_STEP: [&str; 27] = [
+const OF_ONE_STEP: [&str; 38] = [
+    "path",
+    "group",
+    "serviceAccount",
+    "resource",
+    "subresource",
+    "namespace",
+    "name",
+    "errored",
+    "error",
+    "allowed",
+    "reason",
     "masked",
     "prefixLength",
     "family",
@@ -160,7 +173,12 @@ fn by_function<'c>(
             }
             Some(Estimate::of(size.times(each)))
         }
-        "url" => {
+        "fieldSelector" | "labelSelector" => {
+            let [selector] = args else { return None };
+            Some(Estimate::of(selector_cost(coster.node_size(selector))))
+        }
+        "check" => Some(Estimate::of(Range::fixed(CHECK_COST))),
+        "url" | "jsonpatch.escapeKey" => {
             let [text] = args else { return None };
             Some(Estimate::sized(scan(Some(text))?, coster.node_size(text)))
         }
@@ -240,6 +258,12 @@ fn by_function<'c>(
         }
         _ => None,
     }
+}
+
+/// What it costs to read a selector: at worst every other character begins a requirement.
+pub(crate) fn selector_cost(length: Range) -> Range {
+    let requirements = length.factor(0.5).factor((LIST_COST + STRUCT_COST) as f64);
+    Range::fixed(LIST_COST).plus(length.factor(STRING_FACTOR)).plus(requirements)
 }
 
 /// How large a text is when `old` in it became `new`.

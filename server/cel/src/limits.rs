@@ -12,6 +12,12 @@ pub const PER_CALL_COST_MAX: u64 = 1_000_000;
 /// Cost of all rules over one object (`celconfig.RuntimeCELCostBudget`, about 1 s).
 pub const OBJECT_COST_MAX: i64 = 10_000_000;
 
+/// Cost of all expressions of a policy over one request and one set of parameters (`RuntimeCELCostBudget`).
+pub const POLICY_COST_MAX: u64 = 10_000_000;
+
+/// Cost of all match conditions over one request (`RuntimeCELCostBudgetMatchConditions`, about 0.25 s).
+pub const MATCH_CONDITIONS_COST_MAX: u64 = 2_500_000;
+
 /// Estimated cost of one rule of a schema (`StaticEstimatedCostLimit`).
 pub const RULE_ESTIMATE_MAX: u64 = 10_000_000;
 
@@ -22,4 +28,4 @@ pub const SCHEMA_ESTIMATE_MAX: u64 = 100_000_000;
 pub(crate) const REQUEST_BYTES_MAX: i64 = 3 * 1024 * 1024;
 
 /// Bytes of a message that an expression makes (`celconfig.MaxEvaluatedMessageExpressionSizeBytes`).
-pub(crate) const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+pub const MESSAGE_BYTES_MAX: usize = 5 * 1024;

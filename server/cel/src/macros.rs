@@ -1,7 +1,10 @@
 //! Macros: calls that become folds, presence tests and bindings while an expression is parsed.
 
 use crate::{
-    ast::{ACCUMULATOR, Call, Comprehension, Element, Entry, Expr, Kind, Literal, OLD_ACCUMULATOR, Select},
+    ast::{
+        ACCUMULATOR, Call, Comprehension, Element, Entry, Expr, Kind, Literal, OLD_ACCUMULATOR, Select,
+        Struct, StructField,
+    },
     parser::Parser,
 };
 
@@ -328,6 +331,19 @@ impl Builder<'_, '_> {
                 condition: self.copy(&fold.condition),
                 step: self.copy(&fold.step),
                 result: self.copy(&fold.result),
+            })),
+            Kind::Struct(object) => Kind::Struct(Box::new(Struct {
+                name: object.name.clone(),
+                fields: object
+                    .fields
+                    .iter()
+                    .map(|field| StructField {
+                        id: self.parser.id_at(self.parser.offset(field.id)),
+                        name: field.name.clone(),
+                        value: self.copy(&field.value),
+                        optional: field.optional,
+                    })
+                    .collect(),
             })),
             other => other.clone(),
         };

@@ -4,7 +4,7 @@
 //! the words that the grammar's own parser would have had for it.
 
 use crate::{
-    ast::{Ast, Call, Element, Entry, Expr, Kind, Literal, Select},
+    ast::{Ast, Call, Element, Entry, Expr, Kind, Literal, Select, Struct, StructField},
     lexer::{Tok, Token, tokens},
     limits::{EXPRESSION_CODE_POINTS_MAX, NESTING_MAX},
     source::{Issues, Source},
@@ -399,24 +399,33 @@ impl Parser<'_> {
         }
         let open = self.expect(Tok::LBrace)?;
         let id = self.id_at(open.offset);
+        let mut fields = Vec::new();
         loop {
             if self.accept(Tok::RBrace).is_some() {
                 break;
             }
             if self.peek() != Tok::Comma {
-                self.accept(Tok::Question);
-                if self.accept(Tok::EscIdent).is_none() {
-                    self.expect(Tok::Ident)?;
-                }
-                self.expect(Tok::Colon)?;
-                self.expr()?;
+                let optional = self.accept(Tok::Question).is_some();
+                let name = match self.accept(Tok::EscIdent) {
+                    Some(token) => {
+                        let text = self.text(token);
+                        text[1..text.len() - 1].to_owned()
+                    }
+                    None => {
+                        let token = self.expect(Tok::Ident)?;
+                        self.text(token).to_owned()
+                    }
+                };
+                let colon = self.expect(Tok::Colon)?;
+                let id = self.id_at(colon.offset);
+                fields.push(StructField { id, name, value: self.expr()?, optional });
             }
             if self.accept(Tok::Comma).is_none() || self.peek() == Tok::Comma {
                 self.expect(Tok::RBrace)?;
                 break;
             }
         }
-        Ok(Expr { id, kind: Kind::Struct(name) })
+        Ok(Expr { id, kind: Kind::Struct(Box::new(Struct { name, fields })) })
     }
 
     fn list(&mut self) -> Parsed<Expr> {

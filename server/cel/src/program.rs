@@ -43,6 +43,11 @@ pub(crate) enum Node {
     },
     List(Box<[(Node, bool)]>),
     Map(Box<[(Node, Node, bool)]>),
+    /// An object that the expression makes.
+    Struct {
+        name: Box<str>,
+        fields: Box<[(Box<str>, Node, bool)]>,
+    },
     Fold(Box<Fold>),
     OptionalOr {
         args: Box<[Node; 2]>,
@@ -62,10 +67,55 @@ pub(crate) struct Attribute {
 /// Where a way begins.
 #[derive(Debug)]
 pub(crate) enum Base {
-    SelfValue,
-    OldSelf,
+    Variable(Variable),
     Slot(usize),
     Node(Node),
+}
+
+/// What a name of the surroundings stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variable {
+    SelfValue,
+    OldSelf,
+    Object,
+    OldObject,
+    Params,
+    Request,
+    NamespaceObject,
+    Authorizer,
+    RequestResource,
+    Variables,
+}
+
+impl Variable {
+    const ALL: [(&str, Variable); 10] = [
+        ("self", Variable::SelfValue),
+        ("oldSelf", Variable::OldSelf),
+        ("object", Variable::Object),
+        ("oldObject", Variable::OldObject),
+        ("params", Variable::Params),
+        ("request", Variable::Request),
+        ("namespaceObject", Variable::NamespaceObject),
+        ("authorizer", Variable::Authorizer),
+        ("authorizer.requestResource", Variable::RequestResource),
+        ("variables", Variable::Variables),
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Variable> {
+        Self::ALL.iter().find(|(n, _)| *n == name).map(|(_, variable)| *variable)
+    }
+
+    /// What an expression is told that asks for what is not there.
+    pub(crate) fn missing(self) -> &'static str {
+        match self {
+            Variable::SelfValue => "no such attribute(s): self",
+            Variable::OldSelf => "no such attribute(s): oldSelf",
+            Variable::Authorizer => "no such attribute(s): authorizer",
+            Variable::RequestResource => "no such attribute(s): authorizer.requestResource",
+            // The others may be null, but they are there.
+            _ => "no such attribute(s)",
+        }
+    }
 }
 
 /// One step of a way.
@@ -198,7 +248,13 @@ impl Planner<'_> {
                 if all { Node::Const(const_map(nodes)) } else { Node::Map(nodes.into()) }
             }
             Kind::Comprehension(fold) => self.fold(fold)?,
-            Kind::Struct(name) => return Err(format!("unknown type: {name}")),
+            Kind::Struct(object) => {
+                let mut fields = Vec::with_capacity(object.fields.len());
+                for field in &object.fields {
+                    fields.push((field.name.as_str().into(), self.plan(&field.value)?, field.optional));
+                }
+                Node::Struct { name: object.name.as_str().into(), fields: fields.into() }
+            }
             Kind::Unspecified => return Err("unsupported expr".into()),
         })
     }
@@ -207,10 +263,10 @@ impl Planner<'_> {
         if let Some(slot) = self.scope.iter().rposition(|n| n == name) {
             return Ok(Base::Slot(slot));
         }
-        match name.strip_prefix('.').unwrap_or(name) {
-            "self" => Ok(Base::SelfValue),
-            "oldSelf" => Ok(Base::OldSelf),
-            other => Err(format!("no such attribute(s): {other}")),
+        let name = name.strip_prefix('.').unwrap_or(name);
+        match Variable::named(name) {
+            Some(variable) => Ok(Base::Variable(variable)),
+            None => Err(format!("no such attribute(s): {name}")),
         }
     }
 

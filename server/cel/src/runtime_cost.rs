@@ -1,10 +1,11 @@
 //! What a call costs when it is made.
 
 use bumpalo::Bump;
+use ringbolt_machinery::value::Value;
 
 use crate::{
-    cost::{LIST_COST, REGEX_FACTOR, STRING_FACTOR},
-    library_cost::{compares, costs_one},
+    cost::{LIST_COST, REGEX_FACTOR, Range, STRING_FACTOR},
+    library_cost::{CHECK_COST, compares, costs_one, selector_cost},
     value::{List, Val},
 };
 
@@ -55,6 +56,7 @@ fn self_compared(list: Val<'_>) -> u64 {
         Val::List(List::Data(_, schema)) => {
             schema.items.as_ref().is_some_and(|items| items.kind == crate::schema::Kind::String)
         }
+        Val::List(List::Plain(list)) => matches!(list.first(), Some(Value::String(_))),
         Val::List(List::Const(list)) => {
             matches!(list.first().map(|c| c.val()), Some(Val::String(_) | Val::Bytes(_)))
         }
@@ -111,7 +113,11 @@ fn by_function<'a>(
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" => {
             args.first().map_or(0, |list| traversal(*list, arena))
         }
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" => scan(size(0), STRING_FACTOR),
+        "check" => CHECK_COST,
+        "fieldSelector" | "labelSelector" => selector_cost(Range::fixed(size(1))).max,
+        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "jsonpatch.escapeKey" => {
+            scan(size(0), STRING_FACTOR)
+        }
         "replace" | "split" => scan(size(0), 2.0 * STRING_FACTOR),
         "join" => scan(result.size(), 2.0 * STRING_FACTOR),
         "find" | "findAll" => scan(size(0) + 1, STRING_FACTOR).saturating_mul(scan(size(1), REGEX_FACTOR)),

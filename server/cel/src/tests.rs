@@ -38,7 +38,7 @@ fn shown<'a>(val: Val<'a>, arena: &'a Bump) -> String {
 }
 
 fn outcome(text: &str) -> String {
-    let env = Env { variables: Vec::new(), objects: HashMap::new(), stored: true };
+    let env = Env { variables: Vec::new(), objects: HashMap::new(), stored: true, patch_types: false };
     let expression = match Expression::compile(text, &env) {
         Ok(expression) => expression,
         Err(issues) => return format!("COMPILE {issues}"),
@@ -89,7 +89,7 @@ fn expressions_are_what_the_api_server_makes_of_them() {
 
 #[test]
 fn a_run_ends_at_its_limit() {
-    let env = Env { variables: Vec::new(), objects: HashMap::new(), stored: true };
+    let env = Env { variables: Vec::new(), objects: HashMap::new(), stored: true, patch_types: false };
     let text = "lists.range(1000).all(x, lists.range(1000).all(y, x + y >= 0))";
     let expression = Expression::compile(text, &env).expect("it compiles");
     let program = expression.program().expect("it can be run");
@@ -123,7 +123,7 @@ fn names_of_fields_are_escaped_and_found_again() {
 fn what_nests_deeply_is_refused_or_run() {
     let too_deep = "ERROR: <input>:-1:0: max recursion depth exceeded";
     let too_nested = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
-    let env = Env { variables: Vec::new(), objects: HashMap::new(), stored: true };
+    let env = Env { variables: Vec::new(), objects: HashMap::new(), stored: true, patch_types: false };
     for (text, refused) in [
         (format!("1{}", "+1".repeat(49_000)), Some(too_deep)),
         (format!("dyn(1){}", ".a".repeat(49_000)), Some(too_deep)),

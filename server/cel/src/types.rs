@@ -34,6 +34,16 @@ pub(crate) const QUANTITY: &str = "kubernetes.Quantity";
 pub(crate) const URL: &str = "kubernetes.URL";
 pub(crate) const SEMVER: &str = "kubernetes.Semver";
 pub(crate) const NAMED_FORMAT: &str = "kubernetes.NamedFormat";
+pub(crate) const AUTHORIZER: &str = "kubernetes.authorization.Authorizer";
+pub(crate) const PATH_CHECK: &str = "kubernetes.authorization.PathCheck";
+pub(crate) const GROUP_CHECK: &str = "kubernetes.authorization.GroupCheck";
+pub(crate) const RESOURCE_CHECK: &str = "kubernetes.authorization.ResourceCheck";
+pub(crate) const DECISION: &str = "kubernetes.authorization.Decision";
+/// The type of a policy's variables.
+pub(crate) const VARIABLES: &str = "kubernetes.variables";
+/// What an expression that mutates makes: the object, and each step of a JSON patch.
+pub(crate) const OBJECT: &str = "Object";
+pub(crate) const JSON_PATCH: &str = "JSONPatch";
 pub(crate) const IP: &str = "net.IP";
 pub(crate) const CIDR: &str = "net.CIDR";
 
@@ -74,6 +84,16 @@ impl Type {
             Type::Optional(_) => "optional_type",
             Type::Meta(_) => "type",
             Type::Var(_) => "var",
+        }
+    }
+    /// The name with parameters, as Go prints it.
+    pub(crate) fn go_string(&self) -> String {
+        match self {
+            Type::List(of) => format!("list({})", of.go_string()),
+            Type::Map(of) => format!("map({}, {})", of.0.go_string(), of.1.go_string()),
+            Type::Optional(of) => format!("optional_type({})", of.go_string()),
+            Type::Meta(Some(of)) => format!("type({})", of.go_string()),
+            other => other.name().to_owned(),
         }
     }
     /// Whether a value of this type has one size always.

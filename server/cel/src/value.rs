@@ -9,13 +9,15 @@ use ringbolt_machinery::{
 };
 
 use crate::{
+    activation::Activation,
+    authorizer::Question,
     constant::Const,
     data,
     named_format::NamedFormat,
     schema::Schema,
     semver::Semver,
     time::Timestamp,
-    types::{CIDR, IP, NAMED_FORMAT, QUANTITY, SEMVER, Type, URL},
+    types::{CIDR, IP, NAMED_FORMAT, QUANTITY, SEMVER, Type, URL, VARIABLES},
     url::Url,
 };
 
@@ -42,6 +44,12 @@ pub(crate) enum Val<'a> {
     Url(&'a Url),
     Semver(&'a Semver),
     Format(&'static NamedFormat),
+    /// What the expression made.
+    Object(&'a ObjectVal<'a>),
+    /// What authorizers are asked, or what they said.
+    Question(&'a Question<'a>),
+    /// The variables of a policy.
+    Variables(&'a Activation<'a>),
     /// Part of an object that its schema says nothing of.
     Unknown(&'a Value<'a>),
     /// What went wrong; goes through everything but `&&`, `||` and the like.
@@ -54,6 +62,8 @@ pub(crate) enum List<'a> {
     Vals(&'a [Val<'a>]),
     /// Of an object, with the list's schema.
     Data(&'a [Value<'a>], &'a Schema),
+    /// Of an object that nothing is known of.
+    Plain(&'a [Value<'a>]),
     Const(&'a [Const]),
     /// What a fold gathers: grows in place.
     Growing(&'a RefCell<ArenaVec<'a, Val<'a>>>),
@@ -64,8 +74,23 @@ pub(crate) enum List<'a> {
 pub(crate) enum MapVal<'a> {
     Vals(&'a [(Val<'a>, Val<'a>)]),
     Data(&'a Map<'a>, &'a Schema),
+    /// Of an object that nothing is known of.
+    Plain(&'a Map<'a>),
     Const(&'a [(Const, Const)]),
     Growing(&'a RefCell<ArenaVec<'a, (Val<'a>, Val<'a>)>>),
+}
+
+/// An object that an expression made, with its type's name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectVal<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) fields: &'a [(&'a str, Val<'a>)],
+}
+
+impl<'a> ObjectVal<'a> {
+    pub(crate) fn get(&self, field: &str) -> Option<Val<'a>> {
+        self.fields.iter().find(|(name, _)| *name == field).map(|(_, val)| *val)
+    }
 }
 
 pub(crate) const NO_SUCH_OVERLOAD: &str = "no such overload";
@@ -74,7 +99,7 @@ impl<'a> List<'a> {
     pub(crate) fn len(&self) -> usize {
         match self {
             List::Vals(list) => list.len(),
-            List::Data(list, _) => list.len(),
+            List::Data(list, _) | List::Plain(list) => list.len(),
             List::Const(list) => list.len(),
             List::Growing(list) => list.borrow().len(),
         }
@@ -89,6 +114,7 @@ impl<'a> List<'a> {
                     None => Val::Unknown(value),
                 })
             }
+            List::Plain(list) => list.get(at).map(|value| data::plain(value, arena)),
             List::Const(list) => list.get(at).map(Const::val),
             List::Growing(list) => list.borrow().get(at).copied(),
         }
@@ -102,7 +128,7 @@ impl<'a> MapVal<'a> {
     pub(crate) fn len(&self) -> usize {
         match self {
             MapVal::Vals(map) => map.len(),
-            MapVal::Data(map, _) => map.len(),
+            MapVal::Data(map, _) | MapVal::Plain(map) => map.len(),
             MapVal::Const(map) => map.len(),
             MapVal::Growing(map) => map.borrow().len(),
         }
@@ -113,6 +139,11 @@ impl<'a> MapVal<'a> {
             MapVal::Vals(map) => map.iter().find(|(k, _)| same_key(*k, key)).map(|(_, v)| *v),
             MapVal::Const(map) => map.iter().find(|(k, _)| same_key(k.val(), key)).map(|(_, v)| v.val()),
             MapVal::Growing(map) => map.borrow().iter().find(|(k, _)| same_key(*k, key)).map(|(_, v)| *v),
+            MapVal::Plain(map) => match key {
+                Val::String(name) => map.get(name).map(|value| data::plain(value, arena)),
+                Val::Error(_) => Some(key),
+                _ => Some(Val::Error(NO_SUCH_OVERLOAD)),
+            },
             MapVal::Data(map, schema) => match key {
                 Val::String(name) => data::find(map, schema, name, arena),
                 Val::Error(_) => Some(key),
@@ -127,6 +158,9 @@ impl<'a> MapVal<'a> {
             MapVal::Const(map) => map.iter().map(|(k, v)| (k.val(), v.val())).collect(),
             MapVal::Growing(map) => map.borrow().to_vec(),
             MapVal::Data(map, schema) => data::entries(map, schema, arena),
+            MapVal::Plain(map) => {
+                map.iter().map(|(name, value)| (Val::String(name), data::plain(value, arena))).collect()
+            }
         }
     }
 }
@@ -217,6 +251,9 @@ impl<'a> Val<'a> {
             Val::Url(_) => Type::Struct(URL.into()),
             Val::Semver(_) => Type::Struct(SEMVER.into()),
             Val::Format(_) => Type::Struct(NAMED_FORMAT.into()),
+            Val::Object(object) => Type::Struct(object.name.into()),
+            Val::Question(question) => Type::Struct(question.type_name().into()),
+            Val::Variables(_) => Type::Struct(VARIABLES.into()),
             Val::Unknown(_) => Type::Opaque("unknown"),
             Val::Error(_) => Type::Error,
         }
@@ -275,6 +312,8 @@ impl<'a> Val<'a> {
             (Val::Map(a), Val::Map(b)) => data::maps_equal(a, b, arena),
             (Val::List(List::Data(..)) | Val::Map(MapVal::Data(..)), _) => Val::Error(NO_SUCH_OVERLOAD),
             (Val::Unknown(a), Val::Unknown(b)) => Val::Bool(data::same(a, b)),
+            (Val::Object(a), Val::Object(b)) => Val::Bool(data::objects_equal(a, b, arena)),
+            (Val::Question(_) | Val::Variables(_), _) => Val::Error(NO_SUCH_OVERLOAD),
             _ => Val::Bool(numeric(self, other) == Some(Ordering::Equal)),
         }
     }

@@ -192,6 +192,20 @@ pub(super) fn format<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Regex>) 
     }
 }
 
+/// Escapes a key for the path of a JSON patch.
+pub(super) fn escape_key<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Regex>) -> Val<'a> {
+    let [Val::String(key)] = args else { return cx.no_overload("jsonpatch.escapeKey", args) };
+    let mut out = String::with_capacity(key.len());
+    for c in key.chars() {
+        match c {
+            '/' => out.push_str("~1"),
+            '~' => out.push_str("~0"),
+            other => out.push(other),
+        }
+    }
+    Val::string(cx.arena, out)
+}
+
 pub(super) fn quote<'a>(cx: &Context<'a>, args: &[Val<'a>], _: Option<&Regex>) -> Val<'a> {
     let [Val::String(s)] = args else { return cx.no_overload("strings.quote", args) };
     let mut out = String::with_capacity(s.len() + 2);

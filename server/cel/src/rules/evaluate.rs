@@ -171,11 +171,11 @@ impl<'b> Run<'b> {
         let own = data::val(value, &node.schema, arena);
         let uses_old = node.rules.iter().any(|rule| rule.uses_old_self);
         let before = old.filter(|_| uses_old).map(|old| data::val(old, &node.schema, arena));
-        let plain = Variables { self_value: Some(own), old_self: before };
+        let plain = Variables { self_value: Some(own), old_self: before, admission: None };
         let optional = match before {
             _ if !uses_old => plain,
-            Some(val) => Variables { self_value: Some(own), old_self: Some(val.some(arena)) },
-            None => Variables { self_value: Some(own), old_self: Some(Val::Optional(None)) },
+            Some(val) => Variables { old_self: Some(val.some(arena)), ..plain },
+            None => Variables { old_self: Some(Val::Optional(None)), ..plain },
         };
         for rule in &node.rules {
             let program = match &rule.program {

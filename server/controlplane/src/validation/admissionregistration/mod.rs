@@ -1,16 +1,19 @@
-//! Webhooks, policies and their bindings. What an expression means is not looked at: only that there is one.
+//! Webhooks, policies and their bindings.
 
+mod expressions;
 mod policies;
 mod rules;
 pub(crate) mod url;
 mod webhooks;
 
+use ringbolt_cel::admission::{Compiler, Declarations, Returns};
 use ringbolt_machinery::{
     field::{FieldError, child, index},
     validation::names::qualified_name_errors,
     value::{Map, Value},
 };
 
+use self::expressions::{Stored, compiles};
 pub(crate) use self::{
     policies::{mutating_binding, mutating_policy, validating_binding, validating_policy},
     webhooks::{validate as webhooks, validate_update as webhooks_update},
@@ -40,8 +43,8 @@ fn says_something(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
-/// Conditions that a request must meet.
-fn match_conditions(list: &[Value<'_>], path: &str, errors: &mut Errors) {
+/// Conditions that a request must meet; `params` where they may refer to parameters.
+fn match_conditions(list: &[Value<'_>], params: bool, stored: &Stored<'_>, path: &str, errors: &mut Errors) {
     if list.len() > CONDITIONS_MAX {
         errors.push(FieldError::too_many(path, list.len(), CONDITIONS_MAX));
     }
@@ -49,8 +52,13 @@ fn match_conditions(list: &[Value<'_>], path: &str, errors: &mut Errors) {
     for (at, condition) in maps(list) {
         let path = index(path, at);
         let name = condition.text("name");
-        if !says_something(condition.text("expression")) {
-            errors.push(FieldError::required(child(&path, "expression"), ""));
+        let (text, at) = (condition.text("expression").trim(), child(&path, "expression"));
+        if text.is_empty() {
+            errors.push(FieldError::required(at, ""));
+        } else {
+            let declared = Declarations { params, authorizer: true, patch_types: false };
+            let compiled = Compiler::plain().compile(text, Returns::Bool, declared, stored.has(text));
+            compiles(&compiled, text, &at, errors);
         }
         let at = child(&path, "name");
         if name.is_empty() {

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use ringbolt_apiserver::registry::Part;
+use ringbolt_cel::admission::{Compiler, Declarations, Returns};
 use ringbolt_machinery::{
     field::{FieldError, child, index},
+    jsonpath::JsonPath,
     validation::{
         names::{dns1035_label_errors, dns1123_subdomain_errors, path_segment_errors, qualified_name_errors},
         validate_label_selector,
@@ -14,6 +16,8 @@ use ringbolt_machinery::{
 
 use super::{
     super::{Errors, each_invalid, maps, one_of, one_of_optional, subdomain, with_map},
+    Stored, compiles,
+    expressions::variable_compiles,
     match_conditions, rules, says_something, static_suffix, texts,
 };
 use crate::tree::{Members, same};
@@ -24,12 +28,15 @@ const AUDIT_EXPRESSION_MAX: usize = 5 * 1024;
 /// A mutating policy; `old` is what it was.
 pub(crate) fn mutating_policy(_: Part, object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
-        head(spec, old, true, errors);
+        let mut compiler = Compiler::composing();
+        head(spec, old, true, &mut compiler, errors);
+        let params = spec.has("paramKind");
+        let stored = Stored::of(expressions(old, "mutations", &["applyConfiguration", "expression"]));
         if spec.items("mutations").is_empty() {
             errors.push(FieldError::required("spec.mutations", "mutations must contain at least one item"));
         }
         for (at, mutation) in maps(spec.items("mutations")) {
-            self::mutation(mutation, &index("spec.mutations", at), errors);
+            self::mutation(mutation, params, &compiler, &stored, &index("spec.mutations", at), errors);
         }
         match spec.text("reinvocationPolicy") {
             "" => errors.push(FieldError::required("spec.reinvocationPolicy", "")),
@@ -52,7 +59,18 @@ pub(crate) fn validating_policy(
         return status(object, errors);
     }
     with_map(object, "spec", |spec| {
-        head(spec, old, false, errors);
+        let mut compiler = match spec.items("variables").is_empty() {
+            true => Compiler::plain(),
+            false => Compiler::composing(),
+        };
+        head(spec, old, false, &mut compiler, errors);
+        let checks = Checks {
+            params: spec.has("paramKind"),
+            compiler: &compiler,
+            conditions: Stored::of(expressions(old, "validations", &["expression"])),
+            messages: Stored::of(expressions(old, "validations", &["messageExpression"])),
+            annotations: Stored::of(expressions(old, "auditAnnotations", &["valueExpression"])),
+        };
         let (validations, annotations) = (spec.items("validations"), spec.items("auditAnnotations"));
         if validations.is_empty() && annotations.is_empty() {
             for member in ["validations", "auditAnnotations"] {
@@ -62,7 +80,7 @@ pub(crate) fn validating_policy(
             return;
         }
         for (at, validation) in maps(validations) {
-            self::validation(validation, &index("spec.validations", at), errors);
+            self::validation(validation, &checks, &index("spec.validations", at), errors);
         }
         if annotations.len() > AUDIT_ANNOTATIONS_MAX {
             let shown = super::super::go::list(
@@ -74,15 +92,37 @@ pub(crate) fn validating_policy(
             let shown = ringbolt_machinery::field::Verbatim(&shown);
             errors.push(FieldError::invalid("spec.auditAnnotations", shown, why));
         }
-        audit_annotations(annotations, object.str_at(&["metadata", "name"]).unwrap_or(""), errors);
+        let name = object.str_at(&["metadata", "name"]).unwrap_or("");
+        audit_annotations(annotations, name, &checks, errors);
     });
     if old.is_none() {
         static_suffix(object, errors);
     }
 }
 
+/// What expressions of a validating policy are checked by.
+struct Checks<'c> {
+    params: bool,
+    compiler: &'c Compiler,
+    conditions: Stored<'c>,
+    messages: Stored<'c>,
+    annotations: Stored<'c>,
+}
+
+/// Expressions that an object had in one of its lists.
+fn expressions<'v>(old: Option<&'v Value<'_>>, list: &'v str, path: &'v [&'v str]) -> Vec<&'v str> {
+    let list = old.and_then(|old| old.path(&["spec", list])).and_then(Value::as_list);
+    list.into_iter().flatten().filter_map(|item| item.str_at(path)).collect()
+}
+
 /// What both kinds of policies begin with.
-fn head(spec: &Map<'_>, old: Option<&Value<'_>>, mutating: bool, errors: &mut Errors) {
+fn head(
+    spec: &Map<'_>,
+    old: Option<&Value<'_>>,
+    mutating: bool,
+    compiler: &mut Compiler,
+    errors: &mut Errors,
+) {
     match spec.has("failurePolicy") {
         false => errors.push(FieldError::required("spec.failurePolicy", "")),
         true => one_of(spec, "failurePolicy", "spec", &["Fail", "Ignore"], errors),
@@ -108,8 +148,12 @@ fn head(spec: &Map<'_>, old: Option<&Value<'_>>, mutating: bool, errors: &mut Er
         ["paramKind", "matchConditions"].iter().all(|m| same(spec.get(m), old.path(&["spec", m])))
     });
     if !kept {
-        match_conditions(spec.items("matchConditions"), "spec.matchConditions", errors);
+        let stored = Stored::of(expressions(old, "matchConditions", &["expression"]));
+        let (list, params) = (spec.items("matchConditions"), spec.has("paramKind"));
+        match_conditions(list, params, &stored, "spec.matchConditions", errors);
     }
+    let stored = Stored::of(expressions(old, "validations", &["expression"]));
+    let declared = Declarations { params: spec.has("paramKind"), authorizer: true, patch_types: false };
     for (at, variable) in maps(spec.items("variables")) {
         let path = index("spec.variables", at);
         let name = variable.text("name");
@@ -118,8 +162,11 @@ fn head(spec: &Map<'_>, old: Option<&Value<'_>>, mutating: bool, errors: &mut Er
         } else if !is_identifier(name) {
             errors.push(FieldError::invalid(child(&path, "name"), name, "must be a valid CEL identifier"));
         }
-        if !says_something(variable.text("expression")) {
-            errors.push(FieldError::required(child(&path, "expression"), "expression is not specified"));
+        let (text, at) = (variable.text("expression"), child(&path, "expression"));
+        if says_something(text) {
+            variable_compiles(&compiler.variable(name, text, declared, stored.has(text)), text, &at, errors);
+        } else {
+            errors.push(FieldError::required(at, "expression is not specified"));
         }
     }
 }
@@ -160,7 +207,14 @@ fn param_kind(kind: &Map<'_>, path: &str, errors: &mut Errors) {
     }
 }
 
-fn mutation(mutation: &Map<'_>, path: &str, errors: &mut Errors) {
+fn mutation(
+    mutation: &Map<'_>,
+    params: bool,
+    compiler: &Compiler,
+    stored: &Stored<'_>,
+    path: &str,
+    errors: &mut Errors,
+) {
     let kind = mutation.text("patchType");
     let (own, other) = match kind {
         "" => {
@@ -179,7 +233,13 @@ fn mutation(mutation: &Map<'_>, path: &str, errors: &mut Errors) {
         Some(patch) if !says_something(patch.text("expression")) => {
             errors.push(FieldError::required(child(&at, "expression"), ""));
         }
-        Some(_) => {}
+        Some(patch) => {
+            let returns = if own == "jsonPatch" { Returns::JsonPatches } else { Returns::Object };
+            let declared = Declarations { params, authorizer: true, patch_types: true };
+            let text = patch.text("expression");
+            let compiled = compiler.compile(text.trim(), returns, declared, stored.has(text));
+            compiles(&compiled, text.trim(), &child(&at, "expression"), errors);
+        }
     }
     if mutation.has(other) {
         let why = format!("must not be specified when patchType is {kind}");
@@ -187,9 +247,14 @@ fn mutation(mutation: &Map<'_>, path: &str, errors: &mut Errors) {
     }
 }
 
-fn validation(validation: &Map<'_>, path: &str, errors: &mut Errors) {
-    if !says_something(validation.text("expression")) {
-        errors.push(FieldError::required(child(path, "expression"), "expression is not specified"));
+fn validation(validation: &Map<'_>, checks: &Checks<'_>, path: &str, errors: &mut Errors) {
+    let (text, at) = (validation.text("expression"), child(path, "expression"));
+    let declared = Declarations { params: checks.params, authorizer: true, patch_types: false };
+    if says_something(text) {
+        let stored = checks.conditions.has(text);
+        compiles(&checks.compiler.compile(text, Returns::Bool, declared, stored), text, &at, errors);
+    } else {
+        errors.push(FieldError::required(at, "expression is not specified"));
     }
     for member in ["messageExpression", "message"] {
         let text = validation.text(member);
@@ -198,13 +263,17 @@ fn validation(validation: &Map<'_>, path: &str, errors: &mut Errors) {
             errors.push(FieldError::invalid(at, text, "must be non-empty if specified"));
         } else if member == "message" && text.trim().contains(['\n', '\r']) {
             errors.push(FieldError::invalid(at, text, "must not contain line breaks"));
+        } else if member == "messageExpression" && !text.is_empty() {
+            let declared = Declarations { authorizer: false, ..declared };
+            let stored = checks.messages.has(text);
+            compiles(&checks.compiler.compile(text, Returns::String, declared, stored), text, &at, errors);
         }
     }
     let reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
     one_of_optional(validation, "reason", path, &reasons, errors);
 }
 
-fn audit_annotations(list: &[Value<'_>], policy: &str, errors: &mut Errors) {
+fn audit_annotations(list: &[Value<'_>], policy: &str, checks: &Checks<'_>, errors: &mut Errors) {
     let mut keys = HashSet::new();
     for (at, annotation) in maps(list) {
         let path = index("spec.auditAnnotations", at);
@@ -222,6 +291,11 @@ fn audit_annotations(list: &[Value<'_>], policy: &str, errors: &mut Errors) {
         } else if expression.trim().len() > AUDIT_EXPRESSION_MAX {
             let why = format!("must not exceed {AUDIT_EXPRESSION_MAX} bytes in length");
             errors.push(FieldError::required(value, why));
+        } else {
+            let declared = Declarations { params: checks.params, authorizer: true, patch_types: false };
+            let (text, stored) = (expression.trim(), checks.annotations.has(expression));
+            let compiled = checks.compiler.compile(text, Returns::StringOrNull, declared, stored);
+            compiles(&compiled, expression, &value, errors);
         }
         if !keys.insert(key) {
             errors.push(FieldError::duplicate(at, key));
@@ -238,8 +312,11 @@ fn status(object: &Value<'_>, errors: &mut Errors) {
             if warning.lacks("warning") {
                 errors.push(FieldError::required(child(&path, "warning"), ""));
             }
-            if !says_something(warning.text("fieldRef")) {
-                errors.push(FieldError::required(child(&path, "fieldRef"), ""));
+            let (text, at) = (warning.text("fieldRef").trim(), child(&path, "fieldRef"));
+            if text.is_empty() {
+                errors.push(FieldError::required(at, ""));
+            } else if let Err(why) = JsonPath::parse(&format!("{{{text}}}")) {
+                errors.push(FieldError::invalid(at, text, format!("invalid JSONPath: {why}")));
             }
         }
         super::super::condition::conditions(status, "status", errors);

@@ -14,7 +14,7 @@ use ringbolt_machinery::{
 
 use super::{
     super::{Errors, each_invalid, maps, one_of, one_of_optional},
-    match_conditions, rules, static_suffix, texts, url,
+    Stored, match_conditions, rules, static_suffix, texts, url,
 };
 use crate::tree::{Members, same};
 
@@ -25,7 +25,9 @@ const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 
 /// How strict a change is looked at: what the stored object does already, it may go on doing.
-struct Strictness {
+struct Strictness<'v> {
+    /// Conditions that there were.
+    stored: Stored<'v>,
     conditions: bool,
     no_side_effects: bool,
     recognized_review: bool,
@@ -34,8 +36,13 @@ struct Strictness {
 
 /// A new configuration.
 pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
-    let strict =
-        Strictness { conditions: true, no_side_effects: true, recognized_review: true, unique_names: true };
+    let strict = Strictness {
+        stored: Stored::default(),
+        conditions: true,
+        no_side_effects: true,
+        recognized_review: true,
+        unique_names: true,
+    };
     all(object, &strict, errors);
     static_suffix(object, errors);
 }
@@ -45,6 +52,11 @@ pub(crate) fn validate_update(_: Part, object: &Value<'_>, old: &Value<'_>, erro
     let (new, was) = (hooks(object), hooks(old));
     let mut names = HashSet::new();
     let strict = Strictness {
+        stored: Stored::of(
+            maps(was)
+                .flat_map(|(_, hook)| maps(hook.items("matchConditions")))
+                .map(|(_, condition)| condition.text("expression")),
+        ),
         conditions: new.len() != was.len()
             || new
                 .iter()
@@ -64,7 +76,7 @@ fn hooks<'v, 'a>(object: &'v Value<'a>) -> &'v [Value<'a>] {
     object.as_map().map(|o| o.items("webhooks")).unwrap_or_default()
 }
 
-fn all(object: &Value<'_>, strict: &Strictness, errors: &mut Errors) {
+fn all(object: &Value<'_>, strict: &Strictness<'_>, errors: &mut Errors) {
     let mut names = HashSet::new();
     for (at, hook) in maps(hooks(object)) {
         let path = index("webhooks", at);
@@ -77,7 +89,7 @@ fn all(object: &Value<'_>, strict: &Strictness, errors: &mut Errors) {
     }
 }
 
-fn webhook(hook: &Map<'_>, strict: &Strictness, path: &str, errors: &mut Errors) {
+fn webhook(hook: &Map<'_>, strict: &Strictness<'_>, path: &str, errors: &mut Errors) {
     fully_qualified(hook.text("name"), &child(path, "name"), errors);
     for (at, rule) in maps(hook.items("rules")) {
         rules::validate(rule, &index(&child(path, "rules"), at), errors);
@@ -109,7 +121,8 @@ fn webhook(hook: &Map<'_>, strict: &Strictness, path: &str, errors: &mut Errors)
         _ => errors.push(FieldError::required(at, "exactly one of url or service is required")),
     }
     if strict.conditions {
-        match_conditions(hook.items("matchConditions"), &child(path, "matchConditions"), errors);
+        let (list, path) = (hook.items("matchConditions"), child(path, "matchConditions"));
+        match_conditions(list, false, &strict.stored, &path, errors);
     }
 }
 
@@ -126,7 +139,7 @@ fn fully_qualified(name: &str, path: &str, errors: &mut Errors) {
     }
 }
 
-fn review_versions(hook: &Map<'_>, strict: &Strictness, path: &str, errors: &mut Errors) {
+fn review_versions(hook: &Map<'_>, strict: &Strictness<'_>, path: &str, errors: &mut Errors) {
     if hook.items("admissionReviewVersions").is_empty() {
         errors.push(FieldError::required(path, format!("must specify one of {}", REVIEWS.join(", "))));
         return;
