@@ -6,6 +6,7 @@
 //! handlers ask [`Admission::dynamic`](super::Admission::dynamic) once, when they take the request in, and what comes of
 //! it goes along with the request.
 
+mod matching;
 pub(crate) mod options;
 mod phases;
 mod reinvocation;
@@ -22,13 +23,14 @@ use std::{
 use bumpalo::Bump;
 use ringbolt_machinery::{status::Status, value::Value};
 
+pub use self::{
+    matching::{Matched, Matcher, is_exempt},
+    reinvocation::Reinvocation,
+    request::{DynamicRequest, Version},
+};
 pub(crate) use self::{
     options::OperationOptions,
     phases::{Call, Dynamic, at_once},
-};
-pub use self::{
-    reinvocation::Reinvocation,
-    request::{DynamicRequest, Version},
 };
 
 /// What a plugin comes to, now or later.

@@ -1,6 +1,6 @@
 //! What dynamic plugins know of a request.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
@@ -8,6 +8,8 @@ use ringbolt_machinery::{
     status::Status,
     value::Value,
 };
+
+use ringbolt_storage::object::Object;
 
 use super::OperationOptions;
 use crate::{
@@ -65,6 +67,26 @@ impl<'r> DynamicRequest<'r> {
     /// Whether objects of the resource are in namespaces.
     pub fn is_namespaced(&self) -> bool {
         self.attributes.served.facts.namespaced
+    }
+
+    /// The namespace of the request: a request about a namespace is in that, unless it is still to be made.
+    pub fn namespace(&self) -> &'r str {
+        let attributes = self.attributes;
+        let is_new = attributes.operation == Operation::Create && attributes.subresource.is_empty();
+        match attributes.is_part_of("", "namespaces") && !is_new {
+            true => attributes.name,
+            false => attributes.namespace,
+        }
+    }
+
+    /// The name of the object as plugins are told it.
+    pub fn object_name(&self) -> &'r str {
+        self.name
+    }
+
+    /// A namespace as it is stored.
+    pub fn namespace_object(&self, name: &str) -> Option<Arc<Object>> {
+        self.core.storage.get(self.kind.namespaces, name)
     }
 
     /// The options of the request: JSON of the kind that its operation has, and nothing for a connection.
