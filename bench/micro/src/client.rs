@@ -87,13 +87,18 @@ impl Client {
 
     /// Sends one request; the answer as text, frames and all. Of a watch it is what comes first.
     pub(crate) fn ask(&mut self, ask: &Ask<'_>) -> String {
+        String::from_utf8_lossy(self.ask_bytes(ask)).into_owned()
+    }
+
+    /// The same as bytes.
+    pub(crate) fn ask_bytes(&mut self, ask: &Ask<'_>) -> &[u8] {
         let mut bytes = Vec::new();
         self.encode(ask, &mut bytes);
         self.keeps = true;
         self.kept.clear();
         self.exchange(&bytes);
         self.keeps = false;
-        String::from_utf8_lossy(&self.kept).into_owned()
+        &self.kept
     }
 
     fn encode(&mut self, ask: &Ask<'_>, out: &mut Vec<u8>) {

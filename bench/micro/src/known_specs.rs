@@ -3,7 +3,7 @@
 use crate::{client::Client, objects, requests::Ask, server::Server};
 
 /// Metadata that comes with each spec, and whether the status is sent too.
-const METADATA: [(&str, &str); 9] = [
+pub(crate) const METADATA: [(&str, &str); 9] = [
     ("", ""),
     ("", ""),
     ("", ""),
@@ -16,7 +16,7 @@ const METADATA: [(&str, &str); 9] = [
 ];
 
 /// Specs whose outcome depends on other things than themselves, or hardly does.
-fn specs() -> Vec<String> {
+pub(crate) fn specs() -> Vec<String> {
     let pod = objects::new_pod("web");
     let (_, spec) = pod.split_once(r#""spec":"#).expect("a pod has one");
     let spec = spec.strip_suffix('}').expect("it comes last").to_owned();
@@ -58,7 +58,7 @@ fn post(server: &Server, metadata: &str, spec: &str, status: &str) -> String {
 }
 
 /// Without what is another one each time.
-fn masked(mut answer: String) -> String {
+pub(crate) fn masked(mut answer: String) -> String {
     for (before, length) in
         [(r#""uid":""#, 36), (r#"Timestamp":""#, 20), (r#"TransitionTime":""#, 20), (r#""time":""#, 20)]
     {

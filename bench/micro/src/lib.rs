@@ -8,6 +8,8 @@
 
 mod client;
 #[cfg(test)]
+mod known_messages;
+#[cfg(test)]
 mod known_specs;
 mod objects;
 mod policy;

@@ -4,12 +4,14 @@
 //! Only what cannot be otherwise is taken from here. A tree is used for a spec of the very same bytes. Admission looks at
 //! each object by itself; that a spec is valid, and how it is written, is taken over only where what came of it is the
 //! same, node by node, as it was when it was validated and written, up to the one name that admission makes up.
+//!
+//! A spec in JSON and the same one in protobuf are two.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::HashMap,
     rc::Rc,
 };
@@ -51,11 +53,47 @@ pub(crate) struct Templates {
     clock: u64,
 }
 
+/// How a spec came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source<'a> {
+    /// As text: what it says lies in it.
+    Json(&'a str),
+    /// As a message.
+    Protobuf(&'a [u8]),
+}
+
+impl<'a> Source<'a> {
+    fn bytes(self) -> &'a [u8] {
+        match self {
+            Source::Json(text) => text.as_bytes(),
+            Source::Protobuf(bytes) => bytes,
+        }
+    }
+
+    /// The text that trees are frozen from.
+    fn text(self) -> &'a str {
+        match self {
+            Source::Json(text) => text,
+            Source::Protobuf(_) => "",
+        }
+    }
+
+    /// Whether it begins with a template's, so that this is all of it.
+    fn begins_with(self, known: &Template) -> bool {
+        match self {
+            Source::Json(text) => !known.is_message && text.as_bytes().starts_with(&known.source),
+            Source::Protobuf(bytes) => known.is_message && *bytes == *known.source,
+        }
+    }
+}
+
 /// A spec that is known.
 pub(crate) struct Template {
     ty: Type,
     /// The spec as it came.
-    source: Box<str>,
+    source: Box<[u8]>,
+    /// Whether that is protobuf.
+    is_message: bool,
     /// Decoded, with its defaults, normal.
     tree: Frozen,
     /// What is below it in the `FieldsV1` of who wrote it.
@@ -77,12 +115,28 @@ pub(crate) struct Finished {
     json: Box<[u8]>,
     /// Where the name made up stands in it.
     names: Box<[usize]>,
+    /// The same as a field in protobuf, once somebody asked for it; nothing where a name could not be put into it.
+    message: OnceCell<Option<Message>>,
+}
+
+struct Message {
+    bytes: Box<[u8]>,
+    names: Box<[usize]>,
 }
 
 impl Template {
     fn size(&self) -> usize {
-        // What becomes of it has hardly more nodes and text than what it was.
-        size_of::<Template>() + 3 * self.source.len() + 2 * self.tree.size() + self.fields.len()
+        // What becomes of it has hardly more nodes and text than what it was, and is kept in both forms.
+        size_of::<Template>() + 4 * self.source.len() + 2 * self.tree.size() + self.fields.len()
+    }
+}
+
+/// Puts a name in place of another one of its length.
+fn rename(text: &mut [u8], places: &[usize], name: &[u8]) {
+    for at in places {
+        if let Some(place) = text.get_mut(*at..*at + name.len()) {
+            place.copy_from_slice(name);
+        }
     }
 }
 
@@ -91,11 +145,16 @@ impl Finished {
         if !(rules.stands_alone)(object) {
             return None;
         }
-        let prefix = rules.made_up.prefix.as_bytes();
-        let names: Box<[usize]> = memmem::find_iter(json, prefix).collect();
+        let names = places(rules.made_up, json);
         // A text or key that has such a name within it is none that could be renamed.
         let note = (rules.note)(object);
-        (names.len() == tree.names()).then(|| Finished { tree, note, json: json.into(), names })
+        (names.len() == tree.names()).then(|| Finished {
+            tree,
+            note,
+            json: json.into(),
+            names,
+            message: OnceCell::new(),
+        })
     }
 
     /// What the rest of the object is told of it.
@@ -103,17 +162,66 @@ impl Finished {
         self.note
     }
 
+    /// Length of what is written of it.
+    pub(crate) fn len(&self) -> usize {
+        self.json.len()
+    }
+
     /// What is written of it with the name of another object in place of its own.
-    pub(crate) fn write(&self, name: Option<&str>, out: &mut bumpalo::collections::Vec<'_, u8>) {
+    pub(crate) fn write(&self, name: Option<&str>, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice_copy(&self.json);
-        let Some(name) = name else { return };
-        for at in &self.names {
-            // Of the same length, and nothing in it is written another way.
-            if let Some(place) = out.get_mut(start + at..start + at + name.len()) {
-                place.copy_from_slice(name.as_bytes());
-            }
+        out.extend_from_slice(&self.json);
+        // Nothing in a name is written another way.
+        if let (Some(name), Some(text)) = (name, out.get_mut(start..)) {
+            rename(text, &self.names, name.as_bytes());
         }
+    }
+}
+
+/// Where names that were made up stand.
+fn places(made_up: MadeUp, text: &[u8]) -> Box<[usize]> {
+    memmem::find_iter(text, made_up.prefix.as_bytes()).collect()
+}
+
+/// The spec of an object that was written with what was known of it.
+pub(crate) struct Written {
+    pub(crate) finished: Rc<Finished>,
+    /// How many bytes there are in the stored form from its beginning on.
+    pub(crate) behind: usize,
+    pub(crate) made_up: MadeUp,
+}
+
+impl Written {
+    /// Where it stands in a stored form.
+    pub(crate) fn at(&self, stored: &[u8]) -> usize {
+        stored.len().saturating_sub(self.behind)
+    }
+
+    /// Length of its text.
+    pub(crate) fn len(&self) -> usize {
+        self.finished.len()
+    }
+
+    /// It as a field in protobuf, of this very object, where it is known.
+    pub(crate) fn message<'a>(&self, arena: &'a Bump, stored: &[u8]) -> Option<&'a [u8]> {
+        let message = self.finished.message.get()?.as_ref()?;
+        let bytes = arena.alloc_slice_copy(&message.bytes);
+        if let Some(first) = self.finished.names.first() {
+            let at = self.at(stored) + first;
+            let name = stored.get(at..at + self.made_up.prefix.len() + self.made_up.letters)?;
+            rename(bytes, &message.names, name);
+        }
+        Some(bytes)
+    }
+
+    /// Keeps the field.
+    pub(crate) fn keep_message(&self, bytes: &[u8]) {
+        self.finished.message.get_or_init(|| {
+            let names = places(self.made_up, bytes);
+            // Else a name may be in something that is no name, or hidden by how lengths are written.
+            let is_good = names.len() == self.finished.names.len();
+            is_good.then(|| Message { bytes: bytes.into(), names })
+        });
     }
 }
 
@@ -125,9 +233,9 @@ impl Templates {
         std::mem::replace(slot, hash) == hash
     }
 
-    fn find(&mut self, ty: Type, hash: u64, rest: &str) -> Option<Rc<Template>> {
+    fn find(&mut self, ty: Type, hash: u64, rest: Source<'_>) -> Option<Rc<Template>> {
         let template = self.known.get(&hash)?;
-        if template.ty != ty || !rest.starts_with(&*template.source) {
+        if template.ty != ty || !rest.begins_with(template) {
             return None;
         }
         self.clock += 1;
@@ -152,8 +260,10 @@ impl Templates {
 
 /// The spec of an object under way.
 pub(crate) struct Spec<'a> {
-    /// Its text; empty where it is none that may be known.
-    source: &'a str,
+    /// As it came; empty where it is none that may be known.
+    source: Source<'a>,
+    /// The text that most of its texts lie in, wherever that is.
+    text: &'a str,
     hash: u64,
     template: Option<Rc<Template>>,
     /// Whether it came before, and is to be known from now on.
@@ -162,7 +272,8 @@ pub(crate) struct Spec<'a> {
 
 impl<'a> Spec<'a> {
     /// One that is nothing special.
-    pub(crate) const UNKNOWN: Spec<'static> = Spec { source: "", hash: 0, template: None, learns: false };
+    pub(crate) const UNKNOWN: Spec<'static> =
+        Spec { source: Source::Json(""), text: "", hash: 0, template: None, learns: false };
 
     /// What is known of it.
     pub(crate) fn template(&self) -> Option<&Rc<Template>> {
@@ -179,19 +290,21 @@ impl<'a> Spec<'a> {
         self.learns
     }
 
-    /// Keeps what it is before it is admitted, and what is below it in the `FieldsV1` of its writer.
+    /// Keeps what it is before it is admitted, and what is below it in the `FieldsV1` of its writer. What came in protobuf
+    /// goes on as the tree that is answered, whose texts lie where they will lie from now on.
     pub(crate) fn learn(
         &mut self,
         templates: &RefCell<Templates>,
+        arena: &'a Bump,
         schema: &Schema,
-        ty: Type,
-        value: &Value<'_>,
+        (ty, value): (Type, &Value<'_>),
         fields: &[u8],
-    ) {
-        let Some(tree) = Frozen::new(schema, ty, value, self.source, None) else { return };
+    ) -> Option<Value<'a>> {
+        let tree = Frozen::new(schema, ty, value, self.source.text(), None)?;
         let template = Rc::new(Template {
             ty,
-            source: self.source.into(),
+            source: self.source.bytes().into(),
+            is_message: matches!(self.source, Source::Protobuf(_)),
             tree,
             fields: fields.into(),
             finished: RefCell::default(),
@@ -200,7 +313,15 @@ impl<'a> Spec<'a> {
             used: Cell::new(0),
         });
         templates.borrow_mut().keep(self.hash, &template);
-        self.template = Some(template);
+        let template = self.template.insert(template);
+        match self.source {
+            Source::Json(_) => None,
+            Source::Protobuf(_) => {
+                let (value, own) = template.tree.thaw(arena, "")?;
+                self.text = own;
+                Some(value)
+            }
+        }
     }
 
     /// What became of this spec before, where `value` is the same, and the name that was made up for it.
@@ -211,7 +332,7 @@ impl<'a> Spec<'a> {
     ) -> Option<(Rc<Finished>, Option<&'v str>)> {
         let template = self.template.as_ref()?;
         let finished = template.finished.borrow().clone()?;
-        match finished.tree.matches(self.source, Some(made_up), value) {
+        match finished.tree.matches(self.text, Some(made_up), value) {
             Match::Same(name) => {
                 template.misses.set(0);
                 Some((finished, name))
@@ -231,15 +352,14 @@ impl<'a> Spec<'a> {
         if !is_due || template.failures.get() >= SPEC_TEMPLATE_MISSES {
             return None;
         }
-        Frozen::new(schema, template.ty, value, self.source, Some(made_up))
+        Frozen::new(schema, template.ty, value, self.text, Some(made_up))
     }
 
     /// Keeps what became of a spec that was `admitted`, which is good and nothing to be warned about: `json` is what was
     /// written of it as it stands in `object`.
     pub(crate) fn finish(&self, rules: SpecRules, admitted: Frozen, object: &Value<'_>, json: &[u8]) {
         let (Some(template), Some(value)) = (&self.template, object.path(&["spec"])) else { return };
-        let is_left_alone =
-            matches!(admitted.matches(self.source, Some(rules.made_up), value), Match::Same(_));
+        let is_left_alone = matches!(admitted.matches(self.text, Some(rules.made_up), value), Match::Same(_));
         let finished = is_left_alone.then(|| Finished::new(admitted, json, rules, object)).flatten();
         template.misses.set(0);
         if finished.is_none() {
@@ -257,43 +377,62 @@ impl Template {
 }
 
 /// Looks for the spec of a body.
-pub(crate) struct Lookup<'t> {
+pub(crate) struct Lookup<'t, 'a> {
     templates: &'t RefCell<Templates>,
     ty: Type,
     hash: Option<u64>,
     template: Option<Rc<Template>>,
+    /// The text in which those lie that a tree has of its own.
+    own: &'a str,
 }
 
-impl<'t> Lookup<'t> {
+impl<'t, 'a> Lookup<'t, 'a> {
     /// Looks for specs of a type.
     pub(crate) fn new(templates: &'t RefCell<Templates>, ty: Type) -> Self {
-        Lookup { templates, ty, hash: None, template: None }
+        Lookup { templates, ty, hash: None, template: None, own: "" }
     }
 
-    /// What was found of the spec whose text is `source`.
-    pub(crate) fn spec<'a>(self, source: &'a str) -> Spec<'a> {
-        let Some(hash) = self.hash.filter(|_| source.len() <= SPEC_TEMPLATE_SOURCE) else {
+    /// What was found of the spec that came as `source`.
+    pub(crate) fn spec(self, source: Source<'a>) -> Spec<'a> {
+        let Some(hash) = self.hash.filter(|_| source.bytes().len() <= SPEC_TEMPLATE_SOURCE) else {
             return Spec::UNKNOWN;
         };
         let learns = self.template.is_none() && self.templates.borrow_mut().saw(hash);
-        Spec { source, hash, template: self.template, learns }
+        let text = match source {
+            Source::Json(text) => text,
+            Source::Protobuf(_) => self.own,
+        };
+        Spec { source, text, hash, template: self.template, learns }
+    }
+
+    /// The tree of a spec in protobuf, where it is known.
+    pub(crate) fn message(&mut self, arena: &'a Bump, bytes: &'a [u8]) -> Option<Value<'a>> {
+        let (value, _) = self.known(arena, Source::Protobuf(bytes))?;
+        Some(value)
+    }
+
+    /// The tree and the length of the spec that `rest` begins with.
+    fn known(&mut self, arena: &'a Bump, rest: Source<'a>) -> Option<(Value<'a>, usize)> {
+        let hash = hash(rest.bytes());
+        self.hash = Some(hash);
+        let template = self.templates.borrow_mut().find(self.ty, hash, rest)?;
+        let len = template.source.len();
+        let (value, own) = template.tree.thaw(arena, rest.text().get(..len).unwrap_or_default())?;
+        self.own = own;
+        self.template = Some(template);
+        Some((value, len))
     }
 }
 
-impl<'a> Repeated<'a> for Lookup<'_> {
+impl<'a> Repeated<'a> for Lookup<'_, 'a> {
     fn find(&mut self, arena: &'a Bump, rest: &'a str) -> Option<(usize, Value<'a>)> {
         if !rest.starts_with('{') {
             return None;
         }
         // Where a spec ends is not known before it is read, so what stands behind it counts as well: that is nothing that
-        // differs from one object to the next.
-        let hash = hash(rest.as_bytes());
-        self.hash = Some(hash);
-        let template = self.templates.borrow_mut().find(self.ty, hash, rest)?;
-        // An object is over where its last brace is: nothing longer begins with the same text.
-        let value = template.tree.thaw(arena, rest.get(..template.source.len())?)?;
-        let len = template.source.len();
-        self.template = Some(template);
+        // differs from one object to the next. An object is over where its last brace is: nothing longer begins with the
+        // same text.
+        let (value, len) = self.known(arena, Source::Json(rest))?;
         Some((len, value))
     }
 }

@@ -144,18 +144,20 @@ impl Frozen {
         self.names
     }
 
-    /// The tree anew, from the same source. Not of one with names that were made up: `None`.
-    pub fn thaw<'a>(&self, arena: &'a Bump, source: &'a str) -> Option<Value<'a>> {
+    /// The tree anew, from the same source, and the text in which all texts lie that the source does not have. Not of one
+    /// with names that were made up: `None`.
+    pub fn thaw<'a>(&self, arena: &'a Bump, source: &'a str) -> Option<(Value<'a>, &'a str)> {
         if self.names > 0 {
             return None;
         }
-        Some(Thaw { arena, source, own: arena.alloc_str(&self.own), tree: self }.value(self.root))
+        let own: &'a str = arena.alloc_str(&self.own);
+        Some((Thaw { arena, source, own, tree: self }.value(&self.root), own))
     }
 
     /// Whether `value`, from the same source, is this tree.
     pub fn matches<'v>(&self, source: &str, made_up: Option<MadeUp>, value: &Value<'v>) -> Match<'v> {
         let mut comparison = Comparison { source, tree: self, made_up, name: None };
-        if comparison.is(self.root, value) { Match::Same(comparison.name) } else { Match::Other }
+        if comparison.is(&self.root, value) { Match::Same(comparison.name) } else { Match::Other }
     }
 }
 
@@ -268,22 +270,23 @@ struct Thaw<'a, 'f> {
 const ROOM: usize = 1;
 
 impl<'a> Thaw<'a, '_> {
-    #[inline]
-    fn value(&self, node: Node) -> Value<'a> {
+    /// What has nothing within it is made where it goes, which is most of a tree.
+    #[inline(always)]
+    fn value(&self, node: &Node) -> Value<'a> {
         match node {
-            Node::String(text) => Value::String(self.text(text)),
-            Node::Int(n) => Value::Int(n),
-            Node::Bool(b) => Value::Bool(b),
-            Node::Struct(place) => Value::Map(self.members(place)),
-            Node::List(place) => Value::List(self.list(place)),
-            Node::Map(place) => Value::Map(self.entries(place)),
-            Node::Float(f) => Value::Float(f),
-            Node::Raw(text) => Value::Raw(self.text(text)),
+            Node::String(text) => Value::String(self.text(*text)),
+            Node::Int(n) => Value::Int(*n),
+            Node::Bool(b) => Value::Bool(*b),
+            Node::Float(f) => Value::Float(*f),
+            Node::Raw(text) => Value::Raw(self.text(*text)),
             Node::Null | Node::MadeUp => Value::Null,
+            Node::Struct(place) => self.members(*place),
+            Node::List(place) => self.list(*place),
+            Node::Map(place) => self.entries(*place),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn text(&self, text: Text) -> &'a str {
         let (of, place) = match text {
             Text::Source(place) => (self.source, place),
@@ -292,31 +295,34 @@ impl<'a> Thaw<'a, '_> {
         of.get(place.range()).unwrap_or_default()
     }
 
-    fn members(&self, place: Place) -> Map<'a> {
+    #[inline(never)]
+    fn members(&self, place: Place) -> Value<'a> {
         let members = self.tree.members.get(place.range()).unwrap_or_default();
         let mut entries = ArenaVec::with_capacity_in(members.len() + ROOM, self.arena);
         for (name, node) in members {
-            entries.push((*name, self.value(*node)));
+            entries.push((*name, self.value(node)));
         }
-        Map::from_entries(entries)
+        Value::Map(Map::from_entries(entries))
     }
 
-    fn entries(&self, place: Place) -> Map<'a> {
+    #[inline(never)]
+    fn entries(&self, place: Place) -> Value<'a> {
         let own = self.tree.entries.get(place.range()).unwrap_or_default();
         let mut entries = ArenaVec::with_capacity_in(own.len() + ROOM, self.arena);
         for (key, node) in own {
-            entries.push((self.text(*key), self.value(*node)));
+            entries.push((self.text(*key), self.value(node)));
         }
-        Map::from_entries(entries)
+        Value::Map(Map::from_entries(entries))
     }
 
-    fn list(&self, place: Place) -> ArenaVec<'a, Value<'a>> {
+    #[inline(never)]
+    fn list(&self, place: Place) -> Value<'a> {
         let own = self.tree.items.get(place.range()).unwrap_or_default();
         let mut items = ArenaVec::with_capacity_in(own.len() + ROOM, self.arena);
         for node in own {
-            items.push(self.value(*node));
+            items.push(self.value(node));
         }
-        items
+        Value::List(items)
     }
 }
 
@@ -329,31 +335,34 @@ struct Comparison<'c, 'v> {
 }
 
 impl<'v> Comparison<'_, 'v> {
-    #[inline]
-    fn is(&mut self, node: Node, value: &Value<'v>) -> bool {
-        match (node, value) {
-            (Node::String(text), Value::String(is)) | (Node::Raw(text), Value::Raw(is)) => {
-                self.is_text(text, is)
-            }
-            (Node::Int(a), Value::Int(b)) => a == *b,
-            (Node::Bool(a), Value::Bool(b)) => a == *b,
-            (Node::Struct(place), Value::Map(map)) => self.is_members(place, map),
-            (Node::List(place), Value::List(list)) => self.is_list(place, list),
-            (Node::Map(place), Value::Map(map)) => self.is_entries(place, map),
-            (Node::Null, Value::Null) => true,
-            (Node::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
-            (Node::MadeUp, Value::String(text)) => match self.name {
-                Some(name) => name == *text,
-                None => {
-                    self.name = Some(text);
-                    self.made_up.is_some_and(|names| names.is(text))
-                }
-            },
-            _ => false,
+    /// What has nothing within it is compared where it stands, which is most of a tree.
+    #[inline(always)]
+    fn is(&mut self, node: &Node, value: &Value<'v>) -> bool {
+        match node {
+            Node::String(text) => matches!(value, Value::String(is) if self.is_text(*text, is)),
+            Node::Int(a) => matches!(value, Value::Int(b) if a == b),
+            Node::Bool(a) => matches!(value, Value::Bool(b) if a == b),
+            Node::Struct(place) => matches!(value, Value::Map(map) if self.is_members(*place, map)),
+            Node::List(place) => matches!(value, Value::List(list) if self.is_list(*place, list)),
+            Node::Map(place) => matches!(value, Value::Map(map) if self.is_entries(*place, map)),
+            Node::Null => value.is_null(),
+            Node::Raw(text) => matches!(value, Value::Raw(is) if self.is_text(*text, is)),
+            Node::Float(a) => matches!(value, Value::Float(b) if a.to_bits() == b.to_bits()),
+            Node::MadeUp => matches!(value, Value::String(text) if self.is_name(text)),
         }
     }
 
-    #[inline]
+    fn is_name(&mut self, text: &'v str) -> bool {
+        match self.name {
+            Some(name) => name == text,
+            None => {
+                self.name = Some(text);
+                self.made_up.is_some_and(|names| names.is(text))
+            }
+        }
+    }
+
+    #[inline(always)]
     fn is_text(&self, text: Text, is: &str) -> bool {
         match text {
             // Most were never touched since they were taken from the source.
@@ -362,32 +371,57 @@ impl<'v> Comparison<'_, 'v> {
                 is.len() == place.len as usize
                     && (is.as_ptr() as usize == there || self.source.get(place.range()) == Some(is))
             }
-            Text::Own(place) => self.tree.own.get(place.range()) == Some(is),
+            Text::Own(place) => is.len() == place.len as usize && self.is_own_text(place, is),
         }
     }
 
+    #[inline(never)]
+    fn is_own_text(&self, place: Place, is: &str) -> bool {
+        self.tree.own.get(place.range()) == Some(is)
+    }
+
+    #[inline(never)]
     fn is_members(&mut self, place: Place, map: &Map<'v>) -> bool {
         let tree = self.tree;
         let members = tree.members.get(place.range()).unwrap_or_default();
-        map.len() == members.len()
-            && members.iter().zip(map.iter()).all(|((name, node), (key, value))| {
-                (std::ptr::eq(*name, key) || *name == key) && self.is(*node, value)
-            })
+        if map.len() != members.len() {
+            return false;
+        }
+        for ((name, node), (key, value)) in members.iter().zip(map.iter()) {
+            if !(std::ptr::eq(*name, key) || *name == key) || !self.is(node, value) {
+                return false;
+            }
+        }
+        true
     }
 
+    #[inline(never)]
     fn is_entries(&mut self, place: Place, map: &Map<'v>) -> bool {
         let tree = self.tree;
         let entries = tree.entries.get(place.range()).unwrap_or_default();
-        map.len() == entries.len()
-            && entries
-                .iter()
-                .zip(map.iter())
-                .all(|((text, node), (key, value))| self.is_text(*text, key) && self.is(*node, value))
+        if map.len() != entries.len() {
+            return false;
+        }
+        for ((text, node), (key, value)) in entries.iter().zip(map.iter()) {
+            if !self.is_text(*text, key) || !self.is(node, value) {
+                return false;
+            }
+        }
+        true
     }
 
+    #[inline(never)]
     fn is_list(&mut self, place: Place, list: &[Value<'v>]) -> bool {
         let tree = self.tree;
         let items = tree.items.get(place.range()).unwrap_or_default();
-        list.len() == items.len() && items.iter().zip(list).all(|(node, value)| self.is(*node, value))
+        if list.len() != items.len() {
+            return false;
+        }
+        for (node, value) in items.iter().zip(list) {
+            if !self.is(node, value) {
+                return false;
+            }
+        }
+        true
     }
 }

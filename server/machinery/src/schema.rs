@@ -203,6 +203,14 @@ pub struct Struct {
     /// Indices of the `fields` that protobuf has, sorted by (`proto_path`, `proto`) as bytes on the wire stand: the
     /// fields of an embedded message are neighbours, in the place of that message. Made at load.
     pub by_proto: Vec<u16>,
+    /// For each small protobuf number the index of the field that has it in the struct's own message, and one; 0 where
+    /// none has. Made at load.
+    pub(crate) own_proto: Vec<u8>,
+    /// The `fields` of which protobuf says something even where they were never set, by the bit of their index. Made at
+    /// load.
+    pub(crate) proto_always: u64,
+    /// Whether protobuf has all of them in the struct's own message, and in the order of the fields. Made at load.
+    pub(crate) proto_in_order: bool,
 }
 
 /// Fields that a struct may have: sets of them are the bits of one number. The largest built-in one, `PodSpec`, has 43.

@@ -27,6 +27,7 @@ use crate::{
     request::Request,
     response::{Body, JSON, Outcome, PROTOBUF, Response, YAML},
     response_writers::indent,
+    templates::Written,
 };
 
 /// What ends compact text.
@@ -117,6 +118,22 @@ impl Answer {
         warnings: &[String],
     ) -> Response {
         self.render(store, code, json, None, warnings)
+    }
+
+    /// An object that was just stored, and what is known of its spec.
+    pub(crate) fn created(
+        &self,
+        store: &ResourceStore,
+        object: &Object,
+        spec: Option<&Written>,
+        warnings: &[String],
+    ) -> Response {
+        let spec = spec.filter(|_| self.media.format == Format::Protobuf);
+        if let Some(spec) = spec {
+            // Who follows such objects is told of this one soon, most likely in protobuf as well.
+            Render { core: &self.core, store, form: self.form }.keep_protobuf(object, spec);
+        }
+        self.render(store, 201, &object.json, spec.map(|_| object), warnings)
     }
 
     fn render(

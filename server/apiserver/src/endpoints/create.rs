@@ -6,7 +6,10 @@ use bumpalo::Bump;
 use bytes::Bytes;
 use ringbolt_machinery::{field, status::Status, validation, value::Value};
 use ringbolt_protocol::query::CreateOptions;
-use ringbolt_storage::api::{Precondition, Write, WriteError};
+use ringbolt_storage::{
+    api::{Precondition, Write, WriteError},
+    object::Object,
+};
 
 use super::{
     answer::{self, Answer},
@@ -27,7 +30,7 @@ use crate::{
     registry::{HandedOut, Part},
     request::Request,
     response::{Outcome, Response},
-    templates::Spec,
+    templates::{Spec, Written},
 };
 
 /// Everything a create needs beyond the request's borrow.
@@ -54,6 +57,15 @@ pub(crate) struct Prepared {
     pub(crate) charges: Vec<Write>,
     /// What it was given, until it is stored.
     pub(crate) handed_out: HandedOut,
+    /// Its spec, where that was written with what was known of it.
+    pub(crate) spec: Option<Written>,
+}
+
+/// What a create comes to.
+enum Created {
+    /// Nothing that is stored.
+    Dry(Bytes),
+    Stored(Arc<Object>, Option<Written>),
 }
 
 /// Whose object it is and where it goes.
@@ -125,13 +137,16 @@ impl Create {
     async fn run(self) -> Response {
         let mut warnings = Vec::new();
         match self.attempts(&mut warnings).await {
-            Ok(json) => self.answer.object(&self.store, 201, &json, &warnings),
+            Ok(Created::Dry(json)) => self.answer.object(&self.store, 201, &json, &warnings),
+            Ok(Created::Stored(object, spec)) => {
+                self.answer.created(&self.store, &object, spec.as_ref(), &warnings)
+            }
             Err(status) => self.answer.failure(&status, &warnings),
         }
     }
 
     /// Tries generated names until one is free; the name a client gave is tried once.
-    async fn attempts(&self, warnings: &mut Vec<String>) -> Result<Bytes, Status> {
+    async fn attempts(&self, warnings: &mut Vec<String>) -> Result<Created, Status> {
         let mut last = String::new();
         let mut owners = Owners::Kept;
         let (user, namespace, dry_run) = (&self.user, &*self.namespace, self.dry_run);
@@ -169,13 +184,14 @@ impl Create {
                 let taken = Key::new(&self.namespace, &prepared.name)
                     .and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
                 if taken.is_none() {
-                    return Ok(update::dry_run_json(&prepared.write, None, &prepared.version));
+                    let json = update::dry_run_json(&prepared.write, None, &prepared.version);
+                    return Ok(Created::Dry(json));
                 }
                 taken
             } else {
                 let write = self.core.storage.submit(prepared.write.with(prepared.charges));
                 match prepared.handed_out.until(write).await {
-                    Ok(object) => return Ok(object.json.clone()),
+                    Ok(object) => return Ok(Created::Stored(object, prepared.spec)),
                     Err(WriteError::Precondition(taken)) => taken,
                     Err(error @ WriteError::Overtaken) => {
                         last_race = Some(write::status(&self.store, &self.namespace, &prepared.name, error));
@@ -366,18 +382,19 @@ async fn prepare_knowing<'a>(
     if !dry_run && version.parse::<u64>().is_ok_and(|v| v != 0) {
         return Err(Status::unknown_error("resourceVersion should not be set on objects to be created"));
     }
-    let text = finished.map(|(finished, name)| {
-        let mut text = bumpalo::collections::Vec::new_in(arena);
-        finished.write(name, &mut text);
-        text
-    });
-    let encoded = write::encode_knowing(store, object, text.as_deref(), |json| {
+    let known = finished.as_ref().map(|(finished, name)| (&**finished, *name));
+    let (encoded, behind) = write::encode_knowing(store, object, known, |json| {
         if let (true, Some((rules, admitted))) = (is_plain, learned) {
             spec.finish(rules, admitted, object, json);
         }
     });
     let write = write::put(store, object, encoded, Precondition::Absent);
-    Ok(Prepared { write, name, generated, version, charges, handed_out })
+    let spec = rules.zip(finished).map(|(rules, (finished, _))| Written {
+        finished,
+        behind,
+        made_up: rules.made_up,
+    });
+    Ok(Prepared { write, name, generated, version, charges, handed_out, spec })
 }
 
 /// The NamespaceLifecycle admission's early look: it spares a client whose namespace is not there the errors of

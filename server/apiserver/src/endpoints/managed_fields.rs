@@ -124,8 +124,10 @@ impl Tracker {
         let list = manager.create_knowing(arena, object, &self.manager, &now_rfc3339(), &mut known, learn);
         if let (Some(fields), Some(value)) = (fields, object.path(&["spec"]))
             && let Some((_, field)) = store.schema.get(store.served.facts.ty).field("spec")
+            && let Some(learned) = spec.learn(templates, arena, store.schema, (field.ty, value), &fields)
+            && let Some(slot) = object.path_mut(&["spec"])
         {
-            spec.learn(templates, store.schema, field.ty, value, &fields);
+            *slot = learned;
         }
         put_list(arena, object, list);
     }

@@ -2,7 +2,13 @@
 
 use bumpalo::Bump;
 use bytes::Bytes;
-use ringbolt_machinery::{json, protobuf, scan, status::Status, value::Value};
+use ringbolt_machinery::{
+    json,
+    protobuf::{self, KnownField},
+    scan,
+    status::Status,
+    value::Value,
+};
 use ringbolt_protocol::media_type::{Format, MetaVersion};
 use ringbolt_storage::object::{EventKind, Object};
 
@@ -11,7 +17,7 @@ use super::{
     table::{IncludeObject, TableForm},
     types::shown_end,
 };
-use crate::core::CoreState;
+use crate::{core::CoreState, templates::Written};
 
 /// What of an object is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +178,33 @@ impl Render<'_> {
         self.form == Form::Object && self.store.is_storage_version()
     }
 
+    /// Makes the encoding that is kept with an object from what is known of its spec. Where that cannot be, it is made when
+    /// it is asked for.
+    pub(crate) fn keep_protobuf(&self, object: &Object, spec: &Written) {
+        let store = self.store;
+        let ty = store.served.stored_type;
+        if !self.keeps_protobuf() || ty != store.served.facts.ty || object.protobuf.get().is_some() {
+            return;
+        }
+        let stored: &[u8] = &object.json;
+        self.core.with_scratch(|out| {
+            let done = self.core.with_arena(|arena| {
+                let known = spec.message(arena, stored);
+                let mut field =
+                    KnownField { at: spec.at(stored), len: spec.len(), known, written: Vec::new() };
+                let knowing = Some(&mut field);
+                let done = protobuf::encode_stored_knowing(arena, store.schema, ty, stored, knowing, out);
+                if done && field.known.is_none() {
+                    spec.keep_message(&field.written);
+                }
+                done
+            });
+            if done {
+                object.protobuf.keep(&item(out));
+            }
+        });
+    }
+
     fn encode_protobuf(&self, stored: &[u8]) -> Result<Bytes, Status> {
         let ty = match self.form {
             Form::Partial(_) => self.store.partial_type,
@@ -188,11 +221,7 @@ impl Render<'_> {
             if !done {
                 self.with_tree(stored, |store, tree| protobuf::encode(store.schema, ty, tree, out))?;
             }
-            // Kept for long, so not a byte larger than it is.
-            let mut item = Vec::with_capacity(protobuf::item_len(out.len()));
-            protobuf::item_head(out.len(), &mut item);
-            item.extend_from_slice(out);
-            Ok(Bytes::from(item))
+            Ok(item(out))
         })
     }
 
@@ -328,6 +357,15 @@ impl Render<'_> {
         protobuf::unknown_head(api_version, kind, len, &mut head);
         Bytes::from(head)
     }
+}
+
+/// A message as an item of a list.
+fn item(message: &[u8]) -> Bytes {
+    // Kept for long, so not a byte larger than it is.
+    let mut item = Vec::with_capacity(protobuf::item_len(message.len()));
+    protobuf::item_head(message.len(), &mut item);
+    item.extend_from_slice(message);
+    Bytes::from(item)
 }
 
 /// Stored text with what is opaque in it written as Go writes it; all else is written so already.

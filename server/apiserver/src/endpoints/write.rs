@@ -15,21 +15,23 @@ use ringbolt_storage::{
 };
 
 use super::{metadata, resource::ResourceStore};
-use crate::limits::ENCODING_KEPT;
+use crate::{limits::ENCODING_KEPT, templates::Finished};
 
 /// Encodes a tree of the storage version into the stored form.
 pub(crate) fn encode(store: &ResourceStore, object: &Value<'_>) -> EncodedObject {
-    encode_knowing(store, object, None, |_| {})
+    encode_knowing(store, object, None, |_| {}).0
 }
 
-/// The same with what is known to be written of its spec. Else `learn` is told.
+/// The same of an object whose spec is known to be written so, with a name in it. Else `learn` is told what was written.
+/// Answers also how many bytes there are from the spec on.
 pub(crate) fn encode_knowing(
     store: &ResourceStore,
     object: &Value<'_>,
-    spec: Option<&[u8]>,
+    spec: Option<(&Finished, Option<&str>)>,
     learn: impl FnOnce(&[u8]),
-) -> EncodedObject {
-    let mut known = KnownText { member: "spec", text: spec, place: 0..0 };
+) -> (EncodedObject, usize) {
+    // What is known goes to its place once all else is there.
+    let mut known = KnownText { member: "spec", text: spec.map(|_| &b""[..]), place: 0..0 };
     ENCODING.with_borrow_mut(|encoding| {
         encoding.clear();
         let ty = store.served.stored_type;
@@ -37,15 +39,23 @@ pub(crate) fn encode_knowing(
             true => store.encode_stored_into(object, encoding),
             false => json::encode_stored_knowing(store.schema, ty, object, &mut known, encoding),
         };
+        let (head, tail) = encoding.split_at(known.place.start);
+        // Something stands before a spec, or there is none.
+        let spec = spec.filter(|_| !head.is_empty());
         if spec.is_none() {
             learn(encoding.get(known.place).unwrap_or_default());
         }
         // What is stored has the memory that it needs and no more, from here on: its version fits in.
-        let mut json = Vec::with_capacity(encoding.len() + VERSION_BYTES_MAX);
-        json.extend_from_slice(encoding);
+        let behind = tail.len() + spec.map_or(0, |(finished, _)| finished.len());
+        let mut json = Vec::with_capacity(head.len() + behind + VERSION_BYTES_MAX);
+        json.extend_from_slice(head);
+        if let Some((finished, name)) = spec {
+            finished.write(name, &mut json);
+        }
+        json.extend_from_slice(tail);
         encoding.clear();
         encoding.shrink_to(ENCODING_KEPT);
-        EncodedObject { json: Bytes::from(json), splice }
+        (EncodedObject { json: Bytes::from(json), splice }, behind)
     })
 }
 

@@ -39,11 +39,11 @@ impl Trial {
         let (mut object, source) =
             json::decode_repeated(arena, schema, ty, bytes, "spec", &mut lookup).expect("a good pod");
         assert_eq!(source, spec);
-        let mut spec = lookup.spec(source);
+        let mut spec = lookup.spec(Source::Json(source));
         let mut known = if spec.template().is_some() { "tree" } else { "nothing" };
         if spec.learns() {
             let tree = object.path(&["spec"]).expect("it has one");
-            spec.learn(&self.templates, schema, spec_type, tree, b"fields");
+            assert!(spec.learn(&self.templates, arena, schema, (spec_type, tree), b"fields").is_none());
         }
         change(&mut object);
         let own = object.path(&["spec"]).expect("it has one");
@@ -53,13 +53,13 @@ impl Trial {
             None => spec.admitted(RULES.made_up, schema, own),
         };
         prepare(&mut object);
-        let mut text = bumpalo::collections::Vec::new_in(arena);
+        let mut text = Vec::new();
         let json = match finished {
             Some((finished, name)) => {
                 known = "all";
                 assert_eq!(finished.note(), "noted");
                 finished.write(name, &mut text);
-                text.to_vec()
+                text
             }
             None => {
                 let mut json = Vec::new();

@@ -45,7 +45,7 @@ fn thaws_to_what_was_frozen_from_another_copy_of_the_source() {
     };
     let (arena, copy) = (Bump::new(), SPEC.to_owned());
     let expect = defaulted(&arena, &copy);
-    let thawed = frozen.thaw(&arena, &copy).expect("nothing was made up");
+    let (thawed, _) = frozen.thaw(&arena, &copy).expect("nothing was made up");
     assert_eq!(thawed, expect);
     assert_eq!(frozen.matches(&copy, Some(NAMES), &expect), Match::Same(None));
     assert!(frozen.size() > SPEC.len());

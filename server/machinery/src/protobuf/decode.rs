@@ -31,14 +31,14 @@ pub fn decode<'a>(
     ty: StructId,
     bytes: &'a [u8],
 ) -> Result<Value<'a>, ProtobufError> {
-    Decoder { arena, schema, slots: Slots::default(), depth: 0 }.message(ty, bytes, None)
+    Decoder::new(arena, schema).message(ty, bytes, None)
 }
 
-struct Decoder<'a, 's> {
-    arena: &'a Bump,
-    schema: &'s Schema,
-    slots: Slots<'a>,
-    depth: usize,
+pub(super) struct Decoder<'a, 's> {
+    pub(super) arena: &'a Bump,
+    pub(super) schema: &'s Schema,
+    pub(super) slots: Slots<'a>,
+    pub(super) depth: usize,
 }
 
 fn error<T>(text: impl Into<String>) -> Decode<T> {
@@ -65,6 +65,10 @@ fn go_name(field: &Field, schema: &Schema) -> String {
 }
 
 impl<'a, 's> Decoder<'a, 's> {
+    pub(super) fn new(arena: &'a Bump, schema: &'s Schema) -> Self {
+        Decoder { arena, schema, slots: Slots::default(), depth: 0 }
+    }
+
     fn text(&self, bytes: &'a [u8]) -> &'a str {
         match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -106,7 +110,7 @@ impl<'a, 's> Decoder<'a, 's> {
         Ok(())
     }
 
-    fn field(
+    pub(super) fn field(
         &mut self,
         field: &Field,
         open: &mut Open,

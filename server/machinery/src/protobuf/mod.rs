@@ -6,6 +6,7 @@ mod encode;
 mod envelope;
 mod field;
 mod list;
+mod repeated;
 mod transcode;
 mod watch;
 mod wire;
@@ -17,7 +18,8 @@ pub use encode::{encode, encode_object};
 pub use envelope::{MAGIC, Unknown, decode_unknown, encode_unknown, unknown_head, unknown_tail};
 pub use field::{bool_field, field_head, field_len};
 pub use list::{ListMeta, item_head, item_head_len, item_len, list, list_head};
-pub use transcode::encode_stored;
+pub use repeated::decode_repeated;
+pub use transcode::{KnownField, encode_stored, encode_stored_knowing};
 pub use watch::{watch_event, watch_event_head};
 
 /// Why bytes could not be decoded; the text is that of Kubernetes' generated code.

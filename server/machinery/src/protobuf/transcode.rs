@@ -18,16 +18,41 @@ use crate::{
 /// Appends the message of a stored object (see `json::encode_stored`) of type `ty`: the bytes that decoding it and
 /// encoding the tree gives. Answers whether it could: what is rare is left to the tree, and `out` then as it was.
 pub fn encode_stored(arena: &Bump, schema: &Schema, ty: StructId, stored: &[u8], out: &mut Vec<u8>) -> bool {
+    encode_stored_knowing(arena, schema, ty, stored, None, out)
+}
+
+/// A member of an object that is written by somebody who knows what that is, or wants to.
+#[derive(Debug)]
+pub struct KnownField<'k> {
+    /// Where its text begins in the stored form.
+    pub at: usize,
+    /// Length of the text.
+    pub len: usize,
+    /// The field as it is written, with its number and length, where that is known.
+    pub known: Option<&'k [u8]>,
+    /// What was written of it where it was not known.
+    pub written: Vec<u8>,
+}
+
+/// [`encode_stored`] of an object whose member may be known.
+pub fn encode_stored_knowing(
+    arena: &Bump,
+    schema: &Schema,
+    ty: StructId,
+    stored: &[u8],
+    mut known: Option<&mut KnownField<'_>>,
+    out: &mut Vec<u8>,
+) -> bool {
     let Ok(text) = std::str::from_utf8(stored) else { return false };
     let mut transcoder = Transcoder {
         arena,
         encoder: Encoder { schema },
         reader: Reader::inside_object(text),
         values: Vec::with_capacity(stored.len()),
-        places: Vec::with_capacity(256),
+        places: Vec::with_capacity(64),
         body: Vec::with_capacity(stored.len()),
     };
-    if transcoder.members(ty).is_err() {
+    if transcoder.members(ty, &mut known).is_err() {
         return false;
     }
     out.extend_from_slice(&transcoder.body);
@@ -51,28 +76,27 @@ struct Transcoder<'a, 's> {
     reader: Reader<'a>,
     /// Encoded fields of the messages that are open, with their numbers, in the order of the text.
     values: Vec<u8>,
-    /// Where in `values` the fields of the messages that are open stand; nothing for those that were not given.
-    places: Vec<Option<(usize, usize)>>,
+    /// Where in `values` the fields of the messages that are open stand, of each message in the order of its fields.
+    places: Vec<(u32, u32)>,
     /// The message that ended last.
     body: Vec<u8>,
 }
 
 impl Transcoder<'_, '_> {
     /// The members of a struct after its opening brace; its message is then in `body`.
-    fn members(&mut self, id: StructId) -> Step {
+    fn members(&mut self, id: StructId, known: &mut Option<&mut KnownField<'_>>) -> Step {
         if self.reader.depth() > TREE_DEPTH_MAX {
             return Err(Unusual);
         }
-        let of = self.encoder.schema.get(id);
+        let schema = self.encoder.schema;
+        let of = schema.get(id);
         let (start, base) = (self.values.len(), self.places.len());
-        self.places.resize(base + of.fields.len(), None);
-        let (mut next, mut first) = (0, true);
-        while let Some(name) = self.reader.key(self.arena, first)? {
+        // A bit for each field that was given.
+        let (mut given, mut first) = (0u64, true);
+        while let Some((name, head)) = self.reader.name(self.arena, first)? {
             first = false;
             // Stored in the order of the fields: it is one of those ahead.
-            let ahead = of.fields[next..].iter().position(|field| field.name == name).ok_or(Unusual)?;
-            let index = next + ahead;
-            next = index + 1;
+            let index = of.index_of_head(name, head).filter(|index| given >> index == 0).ok_or(Unusual)?;
             let field = &of.fields[index];
             if field.proto == 0 {
                 return Err(Unusual);
@@ -83,12 +107,30 @@ impl Transcoder<'_, '_> {
                 continue;
             }
             let from = self.values.len();
-            self.value(field.proto, field.ty)?;
-            self.places[base + index] = Some((from, self.values.len()));
+            match known {
+                Some(known) if known.at == self.reader.at() => match known.known {
+                    Some(bytes) => {
+                        self.values.extend_from_slice(bytes);
+                        self.reader.pass(known.len);
+                    }
+                    None => {
+                        self.value(field.proto, field.ty)?;
+                        known.written = self.values[from..].to_vec();
+                    }
+                },
+                _ => self.value(field.proto, field.ty)?,
+            }
+            given |= 1 << index;
+            let place = |at: usize| u32::try_from(at).map_err(|_| Unusual);
+            self.places.push((place(from)?, place(self.values.len())?));
         }
         let mut body = std::mem::take(&mut self.body);
         body.clear();
-        self.level(of, &of.by_proto, 0, base, &mut body);
+        if of.proto_in_order && of.proto_always & !given == 0 {
+            body.extend_from_slice(&self.values[start..]);
+        } else {
+            self.level(of, &of.by_proto, 0, (base, given), &mut body);
+        }
         self.body = body;
         self.values.truncate(start);
         self.places.truncate(base);
@@ -96,21 +138,26 @@ impl Transcoder<'_, '_> {
     }
 
     /// As [`Encoder`] orders fields: those of one level of embedding.
-    fn level(&self, of: &Struct, fields: &[u16], depth: usize, base: usize, body: &mut Vec<u8>) {
+    fn level(&self, of: &Struct, fields: &[u16], depth: usize, place: (usize, u64), body: &mut Vec<u8>) {
+        let (base, given) = place;
         let mut rest = fields;
         while let Some(&index) = rest.first() {
+            let bit = 1u64 << index;
             let field = &of.fields[index as usize];
             let Some(&message) = field.proto_path.get(depth) else {
-                match self.places[base + index as usize] {
-                    Some((from, to)) => body.extend_from_slice(&self.values[from..to]),
-                    None => self.encoder.field(field, None, body),
+                if given & bit != 0 {
+                    let number = (given & (bit - 1)).count_ones() as usize;
+                    let (from, to) = self.places[base + number];
+                    body.extend_from_slice(&self.values[from as usize..to as usize]);
+                } else if of.proto_always & bit != 0 {
+                    self.encoder.field(field, None, body);
                 }
                 rest = &rest[1..];
                 continue;
             };
             let inside = |i: &&u16| of.fields[**i as usize].proto_path.get(depth) == Some(&message);
             let count = rest.iter().take_while(inside).count();
-            put_message(body, message, |body| self.level(of, &rest[..count], depth + 1, base, body));
+            put_message(body, message, |body| self.level(of, &rest[..count], depth + 1, place, body));
             rest = &rest[count..];
         }
     }
@@ -121,7 +168,7 @@ impl Transcoder<'_, '_> {
         let value = match (ty, byte) {
             (Type::Struct(id), b'{') => {
                 self.reader.open_object()?;
-                self.members(id)?;
+                self.members(id, &mut None)?;
                 put_tag(&mut self.values, number, BYTES);
                 varint(&mut self.values, self.body.len());
                 self.values.extend_from_slice(&self.body);

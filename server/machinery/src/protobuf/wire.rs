@@ -18,6 +18,15 @@ pub(super) fn unexpected_end<T>() -> Result<T, ProtobufError> {
     error("unexpected EOF")
 }
 
+/// Why there are not so many bytes.
+#[cold]
+fn no_bytes<T>(length: u64) -> Result<T, ProtobufError> {
+    match i64::try_from(length) {
+        Ok(_) => unexpected_end(),
+        Err(_) => error("proto: negative length found during unmarshaling"),
+    }
+}
+
 /// A position in a message.
 #[derive(Clone, Copy)]
 pub(super) struct Wire<'b> {
@@ -33,7 +42,19 @@ impl<'b> Wire<'b> {
         self.bytes.is_empty()
     }
 
+    #[inline]
     pub(super) fn varint(&mut self) -> Result<u64, ProtobufError> {
+        match self.bytes.split_first() {
+            // The most by far.
+            Some((&byte, rest)) if byte < 0x80 => {
+                self.bytes = rest;
+                Ok(byte.into())
+            }
+            _ => self.longer_varint(),
+        }
+    }
+
+    fn longer_varint(&mut self) -> Result<u64, ProtobufError> {
         let mut n = 0u64;
         for shift in (0..64).step_by(7) {
             let Some((&byte, rest)) = self.bytes.split_first() else { return unexpected_end() };
@@ -53,22 +74,31 @@ impl<'b> Wire<'b> {
     }
 
     /// Bytes with their length in front.
+    #[inline]
     pub(super) fn bytes(&mut self) -> Result<&'b [u8], ProtobufError> {
         let length = self.varint()?;
-        if i64::try_from(length).is_err() {
-            return error("proto: negative length found during unmarshaling");
-        }
         match usize::try_from(length).ok().and_then(|n| self.bytes.split_at_checked(n)) {
             Some((head, rest)) => {
                 self.bytes = rest;
                 Ok(head)
             }
-            None => unexpected_end(),
+            None => no_bytes(length),
         }
     }
 
     /// The next field's number and wire type, of a message of type `name`.
+    #[inline]
     pub(super) fn tag(&mut self, name: &str) -> Result<(u32, u32), ProtobufError> {
+        match self.bytes.split_first() {
+            Some((&byte, rest)) if (8..0x80).contains(&byte) && u32::from(byte & 7) != GROUP_END => {
+                self.bytes = rest;
+                Ok((u32::from(byte >> 3), u32::from(byte & 7)))
+            }
+            _ => self.longer_tag(name),
+        }
+    }
+
+    fn longer_tag(&mut self, name: &str) -> Result<(u32, u32), ProtobufError> {
         let wire = self.varint()?;
         let number = (wire >> 3) as i32;
         let ty = (wire & 7) as u32;
@@ -118,7 +148,16 @@ impl<'b> Wire<'b> {
     }
 }
 
-pub(super) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
+#[inline]
+pub(super) fn put_varint(out: &mut Vec<u8>, n: u64) {
+    if n < 0x80 {
+        out.push(n as u8);
+    } else {
+        put_longer_varint(out, n);
+    }
+}
+
+fn put_longer_varint(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);
         n >>= 7;
@@ -131,13 +170,18 @@ pub(super) fn varint_len(n: u64) -> usize {
     (64 - (n | 1).leading_zeros() as usize).div_ceil(7)
 }
 
+#[inline]
 pub(super) fn put_tag(out: &mut Vec<u8>, number: u32, ty: u32) {
     put_varint(out, u64::from(number << 3 | ty));
 }
 
 pub(super) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
-    put_tag(out, number, BYTES);
-    put_varint(out, bytes.len() as u64);
+    if number < 16 && bytes.len() < 0x80 {
+        out.extend_from_slice(&[(number << 3 | BYTES) as u8, bytes.len() as u8]);
+    } else {
+        put_tag(out, number, BYTES);
+        put_varint(out, bytes.len() as u64);
+    }
     out.extend_from_slice(bytes);
 }
 

@@ -156,6 +156,9 @@ impl Reader {
                     by_name: Vec::new(),
                     rank: Vec::new(),
                     by_proto: Vec::new(),
+                    own_proto: Vec::new(),
+                    proto_always: 0,
+                    proto_in_order: false,
                 });
             }
             "T" => self.columns.push(Vec::new()),
@@ -347,6 +350,7 @@ impl Reader {
 
     fn finish(mut self) -> Schema {
         spelling::spell(&mut self.schema.structs);
+        let composites = &self.schema.composites;
         for s in &mut self.schema.structs {
             let fields = &s.fields;
             let always = fields.iter().map(|field| !left_out_unset(field));
@@ -362,10 +366,39 @@ impl Reader {
                 let (a, b) = (&fields[a as usize], &fields[b as usize]);
                 wire_order(a.proto_path, a.proto).cmp(wire_order(b.proto_path, b.proto))
             });
+            let says = fields
+                .iter()
+                .map(|field| field.proto != 0 && !field.pointer && says_unset(composites, field.ty));
+            s.proto_always = says.zip(0..).fold(0, |set, (says, index)| set | u64::from(says) << index);
+            s.proto_in_order =
+                s.by_proto.is_sorted() && fields.iter().all(|field| field.proto_path.is_empty());
+            for (field, index) in fields.iter().zip(1..) {
+                let number = field.proto as usize;
+                if field.proto_path.is_empty() && (1..=OWN_PROTO_MAX).contains(&number) {
+                    let len = s.own_proto.len().max(number + 1);
+                    s.own_proto.resize(len, 0);
+                    s.own_proto[number] = index;
+                }
+            }
         }
         self.schema
     }
 }
+
+/// Whether protobuf has something for a value of a type that was not set.
+fn says_unset(composites: &[Composite], ty: Type) -> bool {
+    match ty {
+        Type::Bytes => false,
+        Type::Composite(id) => match composites.get(usize::from(id.0)) {
+            Some(Composite::List(element)) => element.wrapped,
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
+/// Protobuf numbers up to here are found at once: all but a handful.
+const OWN_PROTO_MAX: usize = 127;
 
 /// The default that OpenAPI shows for the zero value of a type.
 fn zero(ty: Type) -> Option<&'static str> {

@@ -128,7 +128,19 @@ impl Schema {
 
 impl Struct {
     /// The field of a protobuf number in the message at `path` (empty: the struct's own), with its index.
+    #[inline]
     pub fn field_by_proto(&self, path: &[u32], proto: u32) -> Option<(usize, &Field)> {
+        match self.own_proto.get(proto as usize) {
+            Some(after) if path.is_empty() && *after != 0 => {
+                let index = usize::from(*after) - 1;
+                Some((index, self.fields.get(index)?))
+            }
+            _ => self.other_by_proto(path, proto),
+        }
+    }
+
+    /// The same of a large number, or in an embedded message.
+    fn other_by_proto(&self, path: &[u32], proto: u32) -> Option<(usize, &Field)> {
         let at = self
             .by_proto
             .binary_search_by(|&i| {
