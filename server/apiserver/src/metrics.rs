@@ -6,6 +6,7 @@ mod exposition;
 mod families;
 mod flow_control;
 pub mod impersonation;
+mod labelled;
 mod labels;
 mod process;
 mod table;
@@ -20,6 +21,7 @@ use std::{
 pub use self::{
     durations::Durations,
     exposition::{Exposition, Family, Kind},
+    labelled::{LabelledCounter, LabelledHistogram},
     labels::{RequestLabels, scope},
     table::SeriesId,
     watch_events::{Sent, WatchCounter},

@@ -2,6 +2,7 @@
 
 mod constructors;
 mod encode;
+mod reasons;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,8 @@ pub enum Reason {
     ServiceUnavailable,
     /// 507
     StoreReadError,
+    /// One that somebody else gave.
+    Other(&'static str),
 }
 
 impl Reason {
@@ -76,6 +79,7 @@ impl Reason {
             Reason::InternalError => "InternalError",
             Reason::ServiceUnavailable => "ServiceUnavailable",
             Reason::StoreReadError => "StorageReadError",
+            Reason::Other(text) => text,
         }
     }
 }
@@ -89,6 +93,13 @@ pub struct Cause {
     pub message: String,
     /// Field path.
     pub field: String,
+}
+
+impl Cause {
+    /// A cause that somebody else gave.
+    pub fn given(reason: &str, message: String, field: String) -> Cause {
+        Cause { reason: reasons::keep(reason), message, field }
+    }
 }
 
 /// `metav1.StatusDetails`.

@@ -129,7 +129,7 @@ fn plan(store: &Arc<ResourceStore>, request: &Request<'_>) -> Result<Create, Sta
         namespace: store.namespace(request.info).to_owned(),
         dry_run: options.is_dry_run(),
         tracker: Tracker::new(store, request, &options.field_manager),
-        dynamic: Dynamic::of(store, || OperationOptions::of_write(&options)),
+        dynamic: Dynamic::of(store, request, || OperationOptions::of_write(&options)),
     })
 }
 

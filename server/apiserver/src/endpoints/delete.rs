@@ -80,7 +80,7 @@ pub(crate) fn delete(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outco
     let plan = || -> Result<(Answer, Delete), Status> {
         let answer = Answer::negotiate(store, request)?;
         let options = DeleteOptions::take(store, request)?;
-        let dynamic = Dynamic::of(store, || options.for_plugins());
+        let dynamic = Dynamic::of(store, request, || options.for_plugins());
         Ok((
             answer,
             Delete {

@@ -27,7 +27,7 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
             options.limit = i64::MAX;
         }
         let list = List::of(store, request, selection, &options)?;
-        let dynamic = Dynamic::of(store, || delete_options.for_plugins());
+        let dynamic = Dynamic::of(store, request, || delete_options.for_plugins());
         let delete = Delete {
             store: store.clone(),
             core: request.core.clone(),

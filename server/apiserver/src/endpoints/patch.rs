@@ -81,7 +81,7 @@ pub(crate) fn plan(
         part,
         dry_run: options.update.is_dry_run(),
         may_create: apply && part == Part::Main,
-        dynamic: Dynamic::of(store, || OperationOptions::of_write(&options.update)),
+        dynamic: Dynamic::of(store, request, || OperationOptions::of_write(&options.update)),
         change: Patch {
             store: store.clone(),
             bytes: request.body.clone(),

@@ -131,7 +131,7 @@ impl Scale {
             part: Part::Main,
             dry_run: planned.dry_run,
             may_create: false,
-            dynamic: Dynamic::of(&self.parent, || {
+            dynamic: Dynamic::of(&self.parent, request, || {
                 OperationOptions::of_write(&UpdateOptions::parse(request.head.query()))
             }),
             change,

@@ -200,7 +200,7 @@ pub(crate) fn plan(
         part,
         dry_run: options.is_dry_run(),
         may_create: part == Part::Main && store.served.strategy.allow_create_on_update(),
-        dynamic: Dynamic::of(store, || OperationOptions::of_write(&options)),
+        dynamic: Dynamic::of(store, request, || OperationOptions::of_write(&options)),
         change: put,
     })
 }

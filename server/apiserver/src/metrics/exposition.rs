@@ -65,9 +65,22 @@ impl Exposition {
         bounds: Bounds<'_>,
         values: &HistogramSnapshot<B>,
     ) {
-        let mut text = String::with_capacity(160 * (B + 3));
+        let sum = values.sum as f64 / bounds.scale;
+        self.counted(family, labels, (bounds.labels, &values.buckets), values.count(), sum);
+    }
+
+    /// Adds a histogram of what was counted by bound; what lies beyond the last bound is in `count` alone.
+    pub(super) fn counted(
+        &mut self,
+        family: &Family,
+        labels: &[(&str, &str)],
+        (bounds, buckets): (&[f64], &[u64]),
+        count: u64,
+        sum: f64,
+    ) {
+        let mut text = String::with_capacity(160 * (bounds.len() + 3));
         let mut cumulative = 0;
-        for (bound, count) in bounds.labels.iter().zip(&values.buckets) {
+        for (bound, count) in bounds.iter().zip(buckets) {
             cumulative += count;
             let _ = write!(text, "{}_bucket", family.name);
             write_labels(&mut text, labels, Some(&format_float(*bound)));
@@ -75,13 +88,13 @@ impl Exposition {
         }
         let _ = write!(text, "{}_bucket", family.name);
         write_labels(&mut text, labels, Some("+Inf"));
-        let _ = writeln!(text, " {}", values.count());
+        let _ = writeln!(text, " {count}");
         let _ = write!(text, "{}_sum", family.name);
         write_labels(&mut text, labels, None);
-        let _ = writeln!(text, " {}", format_float(values.sum as f64 / bounds.scale));
+        let _ = writeln!(text, " {}", format_float(sum));
         let _ = write!(text, "{}_count", family.name);
         write_labels(&mut text, labels, None);
-        let _ = writeln!(text, " {}", values.count());
+        let _ = writeln!(text, " {count}");
         self.lines(family).push(text);
     }
 

@@ -4,6 +4,7 @@ use std::{
     pin::pin,
     sync::Arc,
     task::{Context, Poll, Waker},
+    time::Instant,
 };
 
 use bumpalo::Bump;
@@ -14,12 +15,14 @@ use crate::{
     admission::{Admission, Attributes},
     core::CoreContext,
     endpoints::resource::ResourceStore,
+    request::Request,
 };
 
 /// What goes along with a request while something dynamic is configured.
 pub(crate) struct Dynamic {
     plugins: Arc<DynamicPlugins>,
     options: OperationOptions,
+    deadline: Option<Instant>,
 }
 
 /// What both phases are called with.
@@ -40,10 +43,11 @@ impl Dynamic {
     #[inline]
     pub(crate) fn of(
         store: &ResourceStore,
+        request: &Request<'_>,
         options: impl FnOnce() -> OperationOptions,
     ) -> Option<Box<Dynamic>> {
         let plugins = store.admission.dynamic()?;
-        Some(Box::new(Dynamic { plugins, options: options() }))
+        Some(Box::new(Dynamic { plugins, options: options(), deadline: request.deadline }))
     }
 
     /// The mutating phase, built-in plugins included: they run again, once, where a dynamic one asks for it.
@@ -54,7 +58,14 @@ impl Dynamic {
         mut object: Option<&mut Value<'a>>,
         old: Option<&Value<'_>>,
     ) -> Result<(), Status> {
-        let request = DynamicRequest::new(call.attributes, call.core, &self.options, call.kind, call.name);
+        let request = DynamicRequest::new(
+            call.attributes,
+            call.core,
+            &self.options,
+            call.kind,
+            call.name,
+            self.deadline,
+        );
         let admission: &dyn Admission = &*call.store.admission;
         let runs = Reinvocation::default();
         loop {
@@ -82,7 +93,14 @@ impl Dynamic {
         old: Option<&Value<'_>>,
     ) -> Result<(), Status> {
         call.store.admission.validate(call.attributes, arena, object, old)?;
-        let request = DynamicRequest::new(call.attributes, call.core, &self.options, call.kind, call.name);
+        let request = DynamicRequest::new(
+            call.attributes,
+            call.core,
+            &self.options,
+            call.kind,
+            call.name,
+            self.deadline,
+        );
         for plugin in &self.plugins.validating {
             if plugin.concerns(&request) {
                 plugin.validate(&request, object, old).await?;

@@ -1,6 +1,6 @@
 //! What dynamic plugins know of a request.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, sync::Arc, time::Instant};
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
@@ -38,6 +38,8 @@ pub struct DynamicRequest<'r> {
     kind: &'r ResourceStore,
     /// The name of the object; empty where it is still to be generated.
     pub name: &'r str,
+    /// When the answer to the request must be there.
+    pub deadline: Option<Instant>,
     annotations: RefCell<Vec<(String, String)>>,
 }
 
@@ -48,8 +50,9 @@ impl<'r> DynamicRequest<'r> {
         options: &'r OperationOptions,
         kind: &'r ResourceStore,
         name: &'r str,
+        deadline: Option<Instant>,
     ) -> Self {
-        DynamicRequest { attributes, core, options, kind, name, annotations: RefCell::default() }
+        DynamicRequest { attributes, core, options, kind, name, deadline, annotations: RefCell::default() }
     }
 
     /// Group, version and kind of the object, in the version of the request.
