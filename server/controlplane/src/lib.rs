@@ -10,6 +10,7 @@ mod defaults;
 mod limits;
 mod network;
 mod pod_resources;
+pub mod policies;
 mod printers;
 mod quality_of_service;
 mod quantity;

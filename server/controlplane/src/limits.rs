@@ -50,3 +50,13 @@ pub(crate) const POD_SECURITY_PODS_PER_STEP: usize = 16;
 
 /// Pods that are put in order before that, some 2 µs each.
 pub(crate) const POD_SECURITY_SORTED_PER_STEP: usize = 128;
+
+/// Series of what policies decided, each a pair of a policy and a binding with an outcome, some 250 bytes each; what
+/// comes beyond is not counted.
+pub(crate) const POLICY_SERIES_MAX: usize = 4096;
+
+/// Validation failures that are noted for the audit log of one request (`maxValidationFailures`).
+pub(crate) const VALIDATION_FAILURES_MAX: usize = 50;
+
+/// Bytes of one value that is noted for the audit log (`maxAuditAnnotationValueLength`).
+pub(crate) const AUDIT_VALUE_BYTES_MAX: usize = 10 * 1024;

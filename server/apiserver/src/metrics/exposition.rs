@@ -98,6 +98,31 @@ impl Exposition {
         self.lines(family).push(text);
     }
 
+    /// Adds a histogram whose counts include those of the bounds below, as they are shown. Labels must be sorted by name.
+    pub fn buckets(
+        &mut self,
+        family: &Family,
+        labels: &[(&str, &str)],
+        bounds: &[f64],
+        cumulative: &[u64],
+        sum: f64,
+        count: u64,
+    ) {
+        let mut text = String::with_capacity(160 * (bounds.len() + 3));
+        let all = bounds.iter().map(|bound| format_float(*bound)).zip(cumulative.iter().copied());
+        for (bound, below) in all.chain(std::iter::once(("+Inf".to_owned(), count))) {
+            let _ = write!(text, "{}_bucket", family.name);
+            write_labels(&mut text, labels, Some(&bound));
+            let _ = writeln!(text, " {below}");
+        }
+        for (part, value) in [("sum", format_float(sum)), ("count", count.to_string())] {
+            let _ = write!(text, "{}_{part}", family.name);
+            write_labels(&mut text, labels, None);
+            let _ = writeln!(text, " {value}");
+        }
+        self.lines(family).push(text);
+    }
+
     fn lines(&mut self, family: &Family) -> &mut Vec<String> {
         &mut self.families.entry(family.name).or_insert_with(|| (*family, Vec::new())).1
     }

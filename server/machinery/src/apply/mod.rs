@@ -5,6 +5,7 @@
 //! `managedfields`, over the compiled Schema, over the structural schema of a custom resource, or over nothing that is
 //! known: [`Root`] says which.
 
+mod atomics;
 mod compare;
 mod conflict;
 mod created;
@@ -30,6 +31,7 @@ mod validate;
 mod versions;
 mod walk;
 
+pub use atomics::atomics;
 pub use compare::{Comparison, compare};
 pub use conflict::{Conflict, Conflicts};
 pub use field_manager::{Applied, ApplyError, FieldManager};

@@ -7,6 +7,7 @@
 //! it goes along with the request.
 
 mod matching;
+mod merging;
 pub(crate) mod options;
 mod phases;
 mod reinvocation;

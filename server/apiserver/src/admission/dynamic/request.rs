@@ -25,7 +25,7 @@ pub struct Version<'r> {
     pub group: &'r str,
     /// The version.
     pub version: &'r str,
-    other: Option<&'r OtherVersion>,
+    pub(super) other: Option<&'r OtherVersion>,
 }
 
 /// One request on its way through the dynamic plugins.
@@ -35,7 +35,7 @@ pub struct DynamicRequest<'r> {
     /// The core that serves it: its clock, its timers, its random numbers.
     pub core: &'r CoreContext,
     options: &'r OperationOptions,
-    kind: &'r ResourceStore,
+    pub(super) kind: &'r ResourceStore,
     /// The name of the object; empty where it is still to be generated.
     pub name: &'r str,
     /// When the answer to the request must be there.
