@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ringbolt_apiserver::{
-    admission::Admission,
+    admission::{Admission, dynamic::DynamicPlugins},
     authentication::service_account::openid,
     endpoints,
     flowcontrol::consumer::FlowControlObjects,
@@ -13,13 +13,24 @@ use ringbolt_apiserver::{
 };
 use ringbolt_controllers as controllers;
 use ringbolt_controlplane::{
-    admission::Pipeline, bootstrap::policy::BootstrapPolicy, registry::Registry, services::repair::Repair,
+    admission::Pipeline, bootstrap::policy::BootstrapPolicy, policies::Policies, registry::Registry,
+    services::repair::Repair,
 };
 use ringbolt_extensions::{ExtensionsServer, definition};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
 use crate::{bootstrap, flow_control, lifecycle, settings::Settings, trust::Trust};
+
+/// What was there before the server.
+pub struct Parts {
+    /// The certificate that service accounts are told.
+    pub root_ca: String,
+    /// Who vouches for clients.
+    pub trust: Arc<Trust>,
+    /// Admission policies, which a follower of the store keeps.
+    pub policies: Policies,
+}
 
 /// Puts the main server in front of `delegate`.
 pub fn server(
@@ -28,8 +39,7 @@ pub fn server(
     schema: &'static Schema,
     registry: Registry,
     settings: &Settings,
-    root_ca: String,
-    trust: Arc<Trust>,
+    Parts { root_ca, trust, policies }: Parts,
 ) -> Result<GenericApiServer, String> {
     let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
@@ -42,8 +52,11 @@ pub fn server(
     );
     let wanted =
         controllers::Config::new(settings.controllers, schema, &registry, server.live().clone(), root_ca);
+    let mut dynamic = DynamicPlugins::default();
+    policies.install(&mut dynamic, settings.admission.enabled, &server, &reviewers.authorizers, &registry);
     let admission =
-        Pipeline::new(schema, &registry, settings.admission.clone(), reviewers.authorizers.clone());
+        Pipeline::new(schema, &registry, settings.admission.clone(), reviewers.authorizers.clone())
+            .with_dynamic(dynamic);
     admission.register(server.metrics());
     let admission: Arc<dyn Admission> = Arc::new(admission);
     let policy = BootstrapPolicy::new(schema, &registry);

@@ -9,7 +9,10 @@ use ringbolt_apiserver::{
     metrics::{Durations, Family, Kind},
     server::{Config, NotFound, SecureServing},
 };
-use ringbolt_controlplane::registry::{self, Registry};
+use ringbolt_controlplane::{
+    policies::Policies,
+    registry::{self, Registry},
+};
 use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsConfig, give_back_memory};
 use ringbolt_extensions::definition;
 use ringbolt_machinery::schema::Schema;
@@ -77,6 +80,8 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
             .find("", "v1", "configmaps")
             .map(|s| Box::new(Told::new(s.stored, &trust)) as Box<dyn Follower>),
     );
+    let policies = Policies::new(schema, &registry);
+    followers.push(policies.follower());
     authenticators.bootstrap_tokens = settings.authentication.bootstrap_tokens.then(|| BootstrapTokens {
         secrets: registry
             .find("", "v1", "secrets")
@@ -109,8 +114,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         schema,
         registry,
         &settings,
-        keys.root_ca().to_owned(),
-        trust,
+        control_plane::Parts { root_ca: keys.root_ca().to_owned(), trust, policies },
     )?;
     let proxy_identity = settings.aggregation.open(&mut files)?;
     aggregation::install(&mut server, &settings.aggregation, stored, proxy_identity)?;

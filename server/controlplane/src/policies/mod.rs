@@ -22,8 +22,7 @@ use ringbolt_apiserver::{
     admission::dynamic::{DynamicPlugins, Switch},
     authorization::Authorizers,
     informer::Follower,
-    live::Live,
-    metrics::Metrics,
+    server::GenericApiServer,
 };
 use ringbolt_machinery::schema::Schema;
 
@@ -33,7 +32,10 @@ pub use self::{
     view::View,
 };
 use self::{
-    follower::PolicyFollower, metrics::Counters, mutating::MutatingPolicies, params::ParamKinds,
+    follower::{PolicyFollower, Published},
+    metrics::Counters,
+    mutating::MutatingPolicies,
+    params::ParamKinds,
     validating::ValidatingPolicies,
 };
 use crate::{
@@ -49,53 +51,49 @@ pub(crate) struct Shared {
     counters: Counters,
 }
 
-/// What follows the policies of a store that is not served yet.
+/// Policies of a store, followed before it is served.
 pub struct Policies {
+    schema: &'static Schema,
     published: follower::Published,
     kinds: follower::Kinds,
 }
 
 impl Policies {
     /// For the store that `registry` is of.
-    pub fn new(registry: &Registry) -> Self {
-        Policies { published: follower::Published::default(), kinds: follower::Kinds::new(registry) }
+    pub fn new(schema: &'static Schema, registry: &Registry) -> Self {
+        Policies { schema, published: follower::Published::default(), kinds: follower::Kinds::new(registry) }
     }
 
     /// What keeps them as the objects are. The first list is there before the first request.
-    pub fn follower(&self, schema: &'static Schema) -> Box<dyn Follower> {
-        Box::new(PolicyFollower::new(schema, self.kinds, self.published.clone()))
+    pub fn follower(&self) -> Box<dyn Follower> {
+        Box::new(PolicyFollower::new(self.schema, self.kinds, self.published.clone()))
     }
 
-    /// Adds the plugins that are enabled.
+    /// Adds the plugins that are enabled to those of a server.
     pub fn install(
         &self,
-        enabled: Enabled,
         plugins: &mut DynamicPlugins,
-        schema: &'static Schema,
-        registry: &Registry,
-        live: &Live,
+        enabled: Enabled,
+        server: &GenericApiServer,
         authorizers: &Authorizers,
-        metrics: &Metrics,
+        registry: &Registry,
     ) {
         let shared = Arc::new(Shared {
-            schema,
-            params: ParamKinds::new(registry, live.clone()),
+            schema: self.schema,
+            params: ParamKinds::new(registry, server.live().clone()),
             authorizers: authorizers.clone(),
             counters: Counters::default(),
         });
         let counted = shared.clone();
-        metrics.register(move |out| counted.counters.show(out));
+        server.metrics().register(move |out| counted.counters.show(out));
+        let Published { mutating, validating } = &self.published;
         if enabled.has(Plugin::MutatingAdmissionPolicy) {
-            self.published.mutating.switch_by(plugins.switch());
-            plugins.add_mutating(Arc::new(MutatingPolicies::new(
-                shared.clone(),
-                self.published.mutating.clone(),
-            )));
+            mutating.switch_by(plugins.switch());
+            plugins.add_mutating(Arc::new(MutatingPolicies::new(shared.clone(), mutating.clone())));
         }
         if enabled.has(Plugin::ValidatingAdmissionPolicy) {
-            self.published.validating.switch_by(plugins.switch());
-            plugins
-                .add_validating(Arc::new(ValidatingPolicies::new(shared, self.published.validating.clone())));
+            validating.switch_by(plugins.switch());
+            plugins.add_validating(Arc::new(ValidatingPolicies::new(shared, validating.clone())));
         }
     }
 }
