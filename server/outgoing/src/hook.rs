@@ -133,7 +133,9 @@ impl Hook {
         patience: Duration,
         done: impl FnOnce(Result<Answer, CallError>) + Send + 'static,
     ) -> Posted {
-        let target = format!("{}?timeout={}s", self.path, patience.as_secs());
+        // Told in whole seconds, the last one begun counting.
+        let seconds = patience.as_secs() + u64::from(patience.subsec_nanos() > 0);
+        let target = format!("{}?timeout={seconds}s", self.path);
         let prefix = format!("Post \"{}{target}\": ", self.origin);
         let told = move |error: CallError| CallError { text: format!("{prefix}{}", error.text), ..error };
         let prepared = self.destination().and_then(|to| Ok((to, self.request(&target, body)?)));

@@ -65,6 +65,22 @@ impl AggregationSettings {
     }
 }
 
+/// What services and APIServices are read from.
+pub fn resources(registry: &Registry) -> Resources {
+    let stored = |group: &str, version: &str, resource: &str| -> ResourceId {
+        match registry.find(group, version, resource) {
+            Some(served) => served.stored,
+            None => unreachable!("{resource} of group {group:?} is built in"),
+        }
+    };
+    Resources {
+        api_services: stored("apiregistration.k8s.io", "v1", "apiservices"),
+        services: registry.services,
+        endpoint_slices: stored("discovery.k8s.io", "v1", "endpointslices"),
+        definitions: stored("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+    }
+}
+
 /// What the aggregator reads and what is built in.
 pub struct Stored {
     resources: Resources,
@@ -74,12 +90,6 @@ pub struct Stored {
 impl Stored {
     /// That of a registry.
     pub fn new(registry: &Registry) -> Self {
-        let stored = |group: &str, version: &str, resource: &str| -> ResourceId {
-            match registry.find(group, version, resource) {
-                Some(served) => served.stored,
-                None => unreachable!("{resource} of group {group:?} is built in"),
-            }
-        };
         let mut built_in: Vec<_> = registry
             .served
             .iter()
@@ -88,15 +98,7 @@ impl Stored {
             .collect();
         built_in.sort_unstable();
         built_in.dedup();
-        Stored {
-            resources: Resources {
-                api_services: stored("apiregistration.k8s.io", "v1", "apiservices"),
-                services: registry.services,
-                endpoint_slices: stored("discovery.k8s.io", "v1", "endpointslices"),
-                definitions: stored("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
-            },
-            built_in,
-        }
+        Stored { resources: resources(registry), built_in }
     }
 }
 

@@ -20,7 +20,7 @@ use ringbolt_extensions::{ExtensionsServer, definition};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
-use crate::{bootstrap, flow_control, lifecycle, settings::Settings, trust::Trust};
+use crate::{bootstrap, flow_control, lifecycle, settings::Settings, trust::Trust, webhooks};
 
 /// What was there before the server.
 pub struct Parts {
@@ -54,6 +54,7 @@ pub fn server(
         controllers::Config::new(settings.controllers, schema, &registry, server.live().clone(), root_ca);
     let mut dynamic = DynamicPlugins::default();
     policies.install(&mut dynamic, settings.admission.enabled, &server, &reviewers.authorizers, &registry);
+    webhooks::install(&mut dynamic, &mut server, &registry, settings, &reviewers.authorizers);
     let admission =
         Pipeline::new(schema, &registry, settings.admission.clone(), reviewers.authorizers.clone())
             .with_dynamic(dynamic);

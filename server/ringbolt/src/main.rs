@@ -13,6 +13,7 @@ mod config_file;
 mod config_reloads;
 mod control_plane;
 mod disk;
+
 mod flags;
 mod flow_control;
 mod front;
