@@ -30,6 +30,7 @@ mod serving;
 mod settings;
 mod storage_command;
 mod trust;
+mod webhooks;
 
 use std::{process::ExitCode, time::Instant};
 

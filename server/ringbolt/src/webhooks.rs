@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ringbolt_admission::{Metrics, WebhookResources, Webhooks};
 use ringbolt_aggregator::Services;
 use ringbolt_apiserver::{
     admission::dynamic::DynamicPlugins, authorization::Authorizers, server::GenericApiServer,
@@ -13,6 +12,7 @@ use ringbolt_controlplane::{
 };
 use ringbolt_outgoing::Outgoing;
 use ringbolt_storage::object::ResourceId;
+use ringbolt_webhooks::{Metrics, WebhookResources, Webhooks};
 
 use crate::{aggregation, settings::Settings};
 
@@ -48,7 +48,7 @@ pub fn install(
         mutating: enabled.has(Plugin::MutatingAdmissionWebhook),
         validating: enabled.has(Plugin::ValidatingAdmissionWebhook),
     };
-    for follower in ringbolt_admission::install(plugins, webhooks) {
+    for follower in ringbolt_webhooks::install(plugins, webhooks) {
         server.follow(follower);
     }
 }

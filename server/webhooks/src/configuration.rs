@@ -15,7 +15,7 @@ const HTTPS_PORT: u16 = 443;
 
 /// What becomes of a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DryRun {
+pub(crate) enum DryRun {
     /// The webhook is called.
     Fine,
     /// It has side effects.
@@ -25,35 +25,35 @@ pub(super) enum DryRun {
 }
 
 /// A webhook.
-pub(super) struct Webhook {
+pub(crate) struct Webhook {
     /// The name of its configuration.
-    pub(super) configuration: Box<str>,
+    pub(crate) configuration: Box<str>,
     /// Its name.
-    pub(super) name: Box<str>,
+    pub(crate) name: Box<str>,
     /// Tells it from all others: the configuration, the name, and how many of that name came before.
-    pub(super) uid: Box<str>,
+    pub(crate) uid: Box<str>,
     /// What it is about.
-    pub(super) matcher: Matcher,
+    pub(crate) matcher: Matcher,
     /// What else must hold.
-    pub(super) conditions: Vec<Compiled>,
+    pub(crate) conditions: Vec<Compiled>,
     /// How it is reached, or why it cannot be.
-    pub(super) hook: Result<Hook, String>,
+    pub(crate) hook: Result<Hook, String>,
     /// The version of the review that it takes, if it takes one that there is.
-    pub(super) review_version: Option<&'static str>,
+    pub(crate) review_version: Option<&'static str>,
     /// For how long it is waited for.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Whether failures are ignored.
-    pub(super) fails_open: bool,
+    pub(crate) fails_open: bool,
     /// Whether it may be asked about dry runs.
-    pub(super) dry_run: DryRun,
+    pub(crate) dry_run: DryRun,
     /// Whether it is asked again where later webhooks changed the object.
-    pub(super) reinvokes: bool,
+    pub(crate) reinvokes: bool,
     config: HookConfig,
 }
 
 impl Webhook {
     /// Reads one; connections of one of `before` that is reached in the same way go on to be used.
-    pub(super) fn read(
+    pub(crate) fn read(
         configuration: &str,
         nth: usize,
         hook: &Map<'_>,

@@ -50,13 +50,13 @@ impl Drop for Teller {
 }
 
 /// An answer that is on its way.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     shared: Shared,
     _posted: Posted,
 }
 
 /// Asks a webhook, for as long as `patience`.
-pub(super) fn ask(hook: &Hook, body: Vec<u8>, patience: Duration) -> Asked {
+pub(crate) fn ask(hook: &Hook, body: Vec<u8>, patience: Duration) -> Asked {
     let shared = Shared::default();
     let teller = Teller(shared.clone());
     let posted = hook.post(Bytes::from(body), ANSWER_BYTES_MAX, patience, move |answer| {

@@ -9,10 +9,10 @@ use ringbolt_machinery::{
     value::Value,
 };
 
-use super::{failure::Failure, response::Response};
+use crate::{failure::Failure, response::Response};
 
 /// What becomes of an object, of which `shown` is the JSON in a version; `None` where the answer changes nothing.
-pub(super) fn patched<'a>(
+pub(crate) fn patched<'a>(
     arena: &'a Bump,
     request: &DynamicRequest<'_>,
     version: Version<'_>,

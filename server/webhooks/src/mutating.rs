@@ -6,19 +6,19 @@ use bumpalo::Bump;
 use ringbolt_apiserver::admission::dynamic::{DynamicRequest, MutatingPlugin, Reinvocation, Verdict};
 use ringbolt_machinery::{status::Status, value::Value};
 
-use super::{
+use crate::review::Review;
+use crate::{
     Plugin,
     configuration::Webhook,
     failure::Failure,
     invoke::{Shown, json},
     patch::patched,
 };
-use crate::review::Review;
 
 const NAME: &str = "MutatingAdmissionWebhook";
 
 /// The plugin.
-pub(super) struct Mutating(pub(super) Plugin);
+pub(crate) struct Mutating(pub(crate) Plugin);
 
 /// What is kept from the first run for the second.
 #[derive(Default)]

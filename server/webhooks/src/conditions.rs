@@ -7,7 +7,7 @@ use ringbolt_apiserver::admission::dynamic::{DynamicRequest, Matched};
 use ringbolt_cel::{Activation, Authorizer, Inputs, admission::Answer, limits::MATCH_CONDITIONS_COST_MAX};
 use ringbolt_machinery::{status::Status, value::Value};
 
-use super::{Plugin, configuration::Webhook};
+use crate::{Plugin, configuration::Webhook};
 use crate::{
     authorizer::{RequestAuthorizer, request_resource},
     review::Review,
@@ -24,7 +24,7 @@ struct Outcome {
 impl Plugin {
     /// Whether all of them hold. Where some cannot be told and none fails, the failure policy decides: the webhook is left
     /// out, or the request refused.
-    pub(super) fn conditions_hold(
+    pub(crate) fn conditions_hold(
         &self,
         hook: &Webhook,
         request: &DynamicRequest<'_>,

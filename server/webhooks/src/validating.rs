@@ -5,11 +5,11 @@ use std::{future::poll_fn, pin::Pin, task::Poll, time::Instant};
 use ringbolt_apiserver::admission::dynamic::{DynamicRequest, ValidatingPlugin, Verdict};
 use ringbolt_machinery::{status::Status, value::Value};
 
-use super::{Plugin, configuration::Webhook, failure::Failure, invoke::Shown};
 use crate::review::Review;
+use crate::{Plugin, configuration::Webhook, failure::Failure, invoke::Shown};
 
 /// The plugin.
-pub(super) struct Validating(pub(super) Plugin);
+pub(crate) struct Validating(pub(crate) Plugin);
 
 impl ValidatingPlugin for Validating {
     fn concerns(&self, request: &DynamicRequest<'_>) -> bool {

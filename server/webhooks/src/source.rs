@@ -11,11 +11,11 @@ use ringbolt_storage::{
     storage::Storage,
 };
 
-use super::{Hooks, configuration::Webhook};
 use crate::stored;
+use crate::{Hooks, configuration::Webhook};
 
 /// Keeps the webhooks of one kind.
-pub(super) struct Source {
+pub(crate) struct Source {
     resource: ResourceId,
     outgoing: Outgoing,
     services: Arc<dyn ServiceResolver>,
@@ -26,7 +26,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(
+    pub(crate) fn new(
         resource: ResourceId,
         outgoing: Outgoing,
         services: Arc<dyn ServiceResolver>,

@@ -1,15 +1,4 @@
-//! Webhooks: `MutatingWebhookConfiguration` and `ValidatingWebhookConfiguration`.
-
-mod ask;
-mod conditions;
-mod configuration;
-mod failure;
-mod invoke;
-mod mutating;
-mod patch;
-mod response;
-mod source;
-mod validating;
+//! Both plugins, and what they have in common.
 
 use std::sync::Arc;
 
@@ -23,8 +12,9 @@ use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_outgoing::{Outgoing, ServiceResolver};
 use ringbolt_storage::object::ResourceId;
 
-use self::{configuration::Webhook, mutating::Mutating, source::Source, validating::Validating};
-use crate::metrics::Metrics;
+use crate::{
+    configuration::Webhook, metrics::Metrics, mutating::Mutating, source::Source, validating::Validating,
+};
 
 /// The resources of the configurations.
 #[derive(Clone, Copy, Debug)]
@@ -78,24 +68,24 @@ pub fn install(plugins: &mut DynamicPlugins, webhooks: Webhooks) -> Vec<Box<dyn 
 }
 
 /// All webhooks of a kind, by the names of their configurations and then as these have them.
-type Hooks = Arc<ArcSwap<Vec<Arc<Webhook>>>>;
+pub(crate) type Hooks = Arc<ArcSwap<Vec<Arc<Webhook>>>>;
 
 /// What both plugins have.
-struct Plugin {
-    hooks: Hooks,
-    authorizers: Arc<Authorizers>,
-    metrics: Arc<Metrics>,
+pub(crate) struct Plugin {
+    pub(crate) hooks: Hooks,
+    pub(crate) authorizers: Arc<Authorizers>,
+    pub(crate) metrics: Arc<Metrics>,
     /// How metrics call it.
-    step: &'static str,
+    pub(crate) step: &'static str,
 }
 
 impl Plugin {
-    fn concerns(&self, request: &DynamicRequest<'_>) -> bool {
+    pub(crate) fn concerns(&self, request: &DynamicRequest<'_>) -> bool {
         !is_exempt(request) && self.hooks.load().iter().any(|hook| hook.matcher.may_match(request))
     }
 
     /// As what a webhook is to be called, if it is (`ShouldCallHook`).
-    fn matched<'r>(
+    pub(crate) fn matched<'r>(
         &self,
         hook: &Webhook,
         request: &DynamicRequest<'r>,

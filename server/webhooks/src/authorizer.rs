@@ -9,15 +9,15 @@ use ringbolt_cel::{Authorizer, Decision, ResourceCheck, Subject, Target};
 use ringbolt_protocol::request_info::{RequestInfo, Verb};
 
 /// Asks on behalf of who made a request.
-pub struct RequestAuthorizer<'r> {
+pub(crate) struct RequestAuthorizer<'r> {
     /// Who decides.
-    pub authorizers: &'r Authorizers,
+    pub(crate) authorizers: &'r Authorizers,
     /// Who made the request.
-    pub user: &'r UserInfo,
+    pub(crate) user: &'r UserInfo,
 }
 
 /// The resource of a request (`authorizer.requestResource`).
-pub fn request_resource<'r>(request: &DynamicRequest<'r>) -> ResourceCheck<'r> {
+pub(crate) fn request_resource<'r>(request: &DynamicRequest<'r>) -> ResourceCheck<'r> {
     let (group, _, resource) = request.resource();
     ResourceCheck {
         group,

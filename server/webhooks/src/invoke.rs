@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ringbolt_apiserver::admission::dynamic::{DynamicRequest, Version};
 use ringbolt_machinery::{status::Status, value::Value};
 
-use super::{
+use crate::{
     Plugin,
     ask::ask,
     configuration::{DryRun, Webhook},
@@ -18,14 +18,14 @@ use crate::{
 };
 
 /// JSON of what is sent.
-pub(super) struct Shown {
-    pub(super) object: Option<Vec<u8>>,
-    pub(super) old: Option<Vec<u8>>,
+pub(crate) struct Shown {
+    pub(crate) object: Option<Vec<u8>>,
+    pub(crate) old: Option<Vec<u8>>,
 }
 
 impl Shown {
     /// Objects as clients of a version see them.
-    pub(super) fn new(
+    pub(crate) fn new(
         request: &DynamicRequest<'_>,
         version: Version<'_>,
         object: Option<&Value<'_>>,
@@ -38,7 +38,7 @@ impl Shown {
 }
 
 /// JSON of an object in a version.
-pub(super) fn json(
+pub(crate) fn json(
     request: &DynamicRequest<'_>,
     version: Version<'_>,
     object: &Value<'_>,
@@ -54,7 +54,7 @@ pub(super) fn json(
 impl Plugin {
     /// Calls a webhook; its answer is one that lets the request go on. Nothing of the request's trees is held while it is
     /// waited for.
-    pub(super) async fn call(
+    pub(crate) async fn call(
         &self,
         hook: &Webhook,
         review: Review<'_>,
@@ -105,7 +105,7 @@ impl Plugin {
     }
 
     /// Counts a call, and what came of it.
-    pub(super) fn note(
+    pub(crate) fn note(
         &self,
         hook: &Webhook,
         request: &DynamicRequest<'_>,

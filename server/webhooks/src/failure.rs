@@ -9,7 +9,7 @@ use super::response::Result as Given;
 
 /// What a call came to, where that is not to go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// It could not be asked, or did not answer in a way that means something: `failurePolicy` decides.
     Calling {
         /// Why.
@@ -24,17 +24,17 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    pub(super) fn calling(reason: impl Into<String>, code: u16) -> Self {
+    pub(crate) fn calling(reason: impl Into<String>, code: u16) -> Self {
         Failure::Calling { reason: reason.into(), code }
     }
 
     /// 500 for what is wrong with what a webhook wants.
-    pub(super) fn internal(why: impl Into<String>) -> Self {
+    pub(crate) fn internal(why: impl Into<String>) -> Self {
         Failure::Other(Status::internal_error(why))
     }
 
     /// What the client is told.
-    pub(super) fn into_status(self, webhook: &str) -> Status {
+    pub(crate) fn into_status(self, webhook: &str) -> Status {
         match self {
             Failure::Calling { reason, .. } => {
                 Status::internal_error(format!("failed calling webhook {}: {reason}", quote(webhook)))
@@ -45,7 +45,7 @@ impl Failure {
 }
 
 /// The refusal of a webhook that said no (`ToStatusErr`).
-pub(super) fn refusal(webhook: &str, given: Option<Given>) -> Status {
+pub(crate) fn refusal(webhook: &str, given: Option<Given>) -> Status {
     let denied = format!("admission webhook {} denied the request", quote(webhook));
     let mut status = given.map_or_else(|| Status::failure(0, Reason::Unknown, ""), |given| given.status);
     if status.code < 400 {
@@ -61,7 +61,7 @@ pub(super) fn refusal(webhook: &str, given: Option<Given>) -> Status {
 }
 
 /// 400 for a dry run that a webhook cannot take part in.
-pub(super) fn no_dry_run(webhook: &str) -> Status {
+pub(crate) fn no_dry_run(webhook: &str) -> Status {
     Status::bad_request(format!("admission webhook {} does not support dry run", quote(webhook)))
 }
 

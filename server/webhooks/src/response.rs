@@ -10,7 +10,7 @@ use ringbolt_machinery::{
 };
 use ringbolt_outgoing::Answer;
 
-use super::failure::Failure;
+use crate::failure::Failure;
 use crate::limits::QUOTED_BYTES_MAX;
 
 /// Group of the review.
@@ -19,20 +19,20 @@ const KIND: &str = "AdmissionReview";
 
 /// `response.status`
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Result {
-    pub(super) status: Status,
+pub(crate) struct Result {
+    pub(crate) status: Status,
 }
 
 /// `AdmissionResponse`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Response {
+pub(crate) struct Response {
     uid: String,
-    pub(super) allowed: bool,
-    pub(super) result: Option<Result>,
-    pub(super) patch: Vec<u8>,
+    pub(crate) allowed: bool,
+    pub(crate) result: Option<Result>,
+    pub(crate) patch: Vec<u8>,
     patch_type: Option<String>,
-    pub(super) audit_annotations: Vec<(String, String)>,
-    pub(super) warnings: Vec<String>,
+    pub(crate) audit_annotations: Vec<(String, String)>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// An answer as it was read.
@@ -44,7 +44,7 @@ struct Review {
 }
 
 /// The answer to the question `uid` in a version of the review. The patch of an answer is one that can be applied.
-pub(super) fn read(
+pub(crate) fn read(
     answer: &Answer,
     version: &str,
     uid: &str,
@@ -294,7 +294,7 @@ fn verify(review: Review, version: &str, uid: &str, mutating: bool) -> std::resu
 
 impl Response {
     /// The type of its patch, where that is none that there is.
-    pub(super) fn unknown_patch_type(&self) -> Option<&str> {
+    pub(crate) fn unknown_patch_type(&self) -> Option<&str> {
         self.patch_type.as_deref().filter(|kind| *kind != "JSONPatch")
     }
 }
