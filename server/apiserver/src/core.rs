@@ -287,6 +287,13 @@ impl Random {
     }
 }
 
+/// A random (version 4) UUID in its text form, where no core is at hand.
+pub(crate) fn random_uuid() -> [u8; 36] {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the kernel has random bytes once it has booted");
+    format_uuid(bytes)
+}
+
 fn format_uuid(mut bytes: [u8; 16]) -> [u8; 36] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     bytes[6] = bytes[6] & 0x0f | 0x40;

@@ -245,3 +245,28 @@ pub const CUSTOM_FACTS_BYTES: usize = 8 << 20;
 /// Stack of a thread beside the cores that reads definitions of kinds or writes documents of them: as much as a core's,
 /// for it walks the same trees. Only touched pages count.
 pub const DEEP_STACK_BYTES: usize = 16 << 20;
+
+/// Bytes of converted objects that are kept for whoever wants them next, of all kinds together: a few ten thousand
+/// objects, for which the real server keeps all objects once more for each version. What is not kept is converted again.
+pub const CONVERTED_BYTES: usize = 64 << 20;
+/// Bytes of stored objects that are being converted at once, of all requests. Each is there up to four times meanwhile:
+/// as it is asked about, as it is answered, and as it was before and is after. Beyond that nothing more is begun.
+pub const CONVERTING_BYTES_MAX: usize = 64 << 20;
+/// Objects that a list has converted in one call, and their bytes: a call of the largest page that clients of Kubernetes
+/// ask for, and an answer that a webhook can make in a few seconds.
+pub const CONVERT_AT_ONCE: usize = 1_000;
+/// See [`CONVERT_AT_ONCE`].
+pub const CONVERT_AT_ONCE_BYTES: usize = 8 << 20;
+/// Events that a watch has converted at once: they are ahead of what was sent, in memory that its queue does not count.
+pub const WATCH_CONVERT_AT_ONCE: usize = 64;
+/// First pause of a watch whose event could not be converted; it doubles with each further one (`Reflector`'s back-off).
+pub const CONVERT_RETRY_FIRST: Duration = Duration::from_millis(800);
+/// The longest such pause.
+pub const CONVERT_RETRY_MAX: Duration = Duration::from_secs(30);
+/// Objects that cannot be read which are told of where a list has such (the API server's own limit).
+pub const CORRUPT_OBJECTS_TOLD: usize = 100;
+/// Conversions that the managed fields of one write may need, one after the other: about six for each version that a
+/// writer is known in.
+pub const MANAGED_FIELDS_CONVERSIONS_MAX: usize = 128;
+
+const _: () = assert!(CONVERT_AT_ONCE_BYTES < CONVERTING_BYTES_MAX);

@@ -19,7 +19,7 @@ use std::{
 };
 
 pub use self::{
-    durations::Durations,
+    durations::{Durations, TimedBy},
     exposition::{Exposition, Family, Kind},
     labelled::{LabelledCounter, LabelledHistogram},
     labels::{RequestLabels, scope},

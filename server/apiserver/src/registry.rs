@@ -18,7 +18,7 @@ use ringbolt_storage::object::ResourceId;
 
 pub use self::{
     custom_facts::{CustomFacts, TooManyKinds},
-    custom_kind::CustomKind,
+    custom_kind::{Conversion, Converted, CustomKind, ObjectConvertor},
     shared::Shared,
 };
 use crate::{authentication::UserInfo, selectable::Selectable, templates::SpecRules};

@@ -27,6 +27,7 @@ use ringbolt_storage::{object::ResourceId, storage::Storage};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    conversion::ConverterFactory,
     custom_resource::{self, CustomResource},
     definition::{Definition, Names},
     ending::ForbidCreate,
@@ -39,6 +40,7 @@ pub(crate) struct Site {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) namespaces: ResourceId,
     pub(crate) admission: Arc<dyn Admission>,
+    pub(crate) converters: ConverterFactory,
 }
 
 /// The definitions that are served.
@@ -125,10 +127,10 @@ impl Catalog {
 
     fn compile(&mut self, definition: Definition<'_, '_>, state: State) -> bool {
         let name = definition.name();
-        let Site { schema, storage, namespaces, admission } = &self.site;
+        let Site { schema, storage, namespaces, admission, converters } = &self.site;
         let previous = self.entries.get(name).filter(|known| known.state.uid == state.uid);
         let previous = previous.map(|known| &known.resource);
-        let resource = match CustomResource::compile(schema, definition.0, &**storage, previous) {
+        let resource = match CustomResource::compile(schema, definition.0, &**storage, previous, converters) {
             Ok(resource) => resource,
             Err(error) => {
                 tracing::error!(name, %error, "a definition cannot be served");

@@ -3,10 +3,12 @@
 
 mod catalog;
 mod controllers;
+pub mod conversion;
 pub mod custom_resource;
 pub mod definition;
 mod ending;
 pub mod limits;
 mod server;
 
+pub use conversion::ConverterFactory;
 pub use server::ExtensionsServer;

@@ -33,3 +33,13 @@ pub const RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// Pause after a panic; then everything is read anew.
 pub const PANIC_PAUSE: Duration = Duration::from_secs(1);
+
+/// What a conversion webhook may take (the real server's clients of webhooks).
+pub const WEBHOOK_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Bytes of a webhook's answer: objects that are converted at once are far smaller together, and a webhook may well make
+/// them larger.
+pub const REVIEW_BYTES_MAX: usize = 64 << 20;
+
+/// Combinations of definition, versions and outcome that conversions are counted by, some 300 bytes each.
+pub const CONVERSION_SERIES_MAX: usize = 4096;

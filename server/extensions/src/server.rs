@@ -16,6 +16,7 @@ use ringbolt_storage::object::ResourceId;
 use crate::{
     catalog::{Catalog, Site},
     controllers::{Inbox, Manager, Shared, Watcher},
+    conversion::ConverterFactory,
 };
 
 /// What serves custom resources. CustomResourceDefinitions themselves are in the registry of the main server
@@ -29,6 +30,8 @@ pub struct ExtensionsServer {
     pub namespaces: ResourceId,
     /// The admission chain that writes of custom resources go through.
     pub admission: Arc<dyn Admission>,
+    /// The webhooks that convert.
+    pub converters: ConverterFactory,
 }
 
 impl ExtensionsServer {
@@ -40,6 +43,8 @@ impl ExtensionsServer {
     pub fn install(self, server: &mut GenericApiServer) -> Result<(), DuplicateHook> {
         let live = server.live().clone();
         live.expect(Owner::Extensions);
+        let counted = self.converters.clone();
+        server.metrics().register(move |out| counted.collect(out));
         let shared = Arc::new(Shared::default());
         let inbox = Arc::new(Inbox::default());
         server.follow(Box::new(Watcher { definitions: self.definitions.0, inbox: inbox.clone() }));
@@ -47,8 +52,9 @@ impl ExtensionsServer {
             let shared = shared.clone();
             move |hook: &HookContext| {
                 let (hook, signals) = (hook.clone(), hook.signals.clone());
-                let ExtensionsServer { schema, definitions, namespaces, admission } = self;
-                let site = Site { schema, storage: hook.storage.clone(), namespaces, admission };
+                let ExtensionsServer { schema, definitions, namespaces, admission, converters } = self;
+                let storage = hook.storage.clone();
+                let site = Site { schema, storage, namespaces, admission, converters };
                 let context = hook.clone();
                 hook.spawn("extensions", move || {
                     let catalog = Catalog::new(site);

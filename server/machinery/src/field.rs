@@ -250,6 +250,21 @@ impl fmt::Display for FieldError {
     }
 }
 
+/// Several errors in one text: each once, in brackets where there are more than one.
+pub fn aggregate(errors: &[FieldError]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for error in errors {
+        let text = error.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match &texts[..] {
+        [one] => one.clone(),
+        _ => format!("[{}]", texts.join(", ")),
+    }
+}
+
 thread_local! {
     /// Whether [`child`], [`index`] and [`key`] make texts.
     static PATHS: Cell<bool> = const { Cell::new(true) };

@@ -2,11 +2,11 @@
 
 use std::{fs, path::PathBuf, sync::Arc};
 
-use ringbolt_aggregator::{Config, ProxyIdentity, Resources, Routing};
+use ringbolt_aggregator::{Config, ProxyIdentity, Resources, Routing, Services};
 use ringbolt_apiserver::server::{GenericApiServer, watched_files::WatchedFiles};
 use ringbolt_controlplane::registry::Registry;
 use ringbolt_outgoing::{ClientPair, Outgoing};
-use ringbolt_storage::object::ResourceId;
+use ringbolt_storage::{object::ResourceId, storage::Storage};
 
 use crate::flags::Flags;
 
@@ -100,6 +100,11 @@ impl Stored {
         built_in.dedup();
         Stored { resources: resources(registry), built_in }
     }
+
+    /// The services of the cluster, for webhooks.
+    pub fn services(&self, storage: Arc<dyn Storage>, settings: &AggregationSettings) -> Arc<Services> {
+        Arc::new(Services { storage, resources: self.resources, routing: settings.routing })
+    }
 }
 
 /// Puts the aggregator in front.
@@ -111,6 +116,7 @@ pub fn install(
     settings: &AggregationSettings,
     stored: Stored,
     identity: Arc<ProxyIdentity>,
+    outgoing: Outgoing,
 ) -> Result<(), String> {
     let config = Config {
         resources: stored.resources,
@@ -119,7 +125,7 @@ pub fn install(
         rejects_redirects: settings.rejects_redirects,
         reloads_identity: settings.identity.is_some(),
         identity,
-        outgoing: Outgoing::default(),
+        outgoing,
     };
     ringbolt_aggregator::install(server, config).map_err(|e| e.to_string())
 }

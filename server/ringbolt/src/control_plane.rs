@@ -16,7 +16,7 @@ use ringbolt_controlplane::{
     admission::Pipeline, bootstrap::policy::BootstrapPolicy, policies::Policies, registry::Registry,
     services::repair::Repair,
 };
-use ringbolt_extensions::{ExtensionsServer, definition};
+use ringbolt_extensions::{ConverterFactory, ExtensionsServer, definition};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::object::ResourceId;
 
@@ -30,6 +30,8 @@ pub struct Parts {
     pub trust: Arc<Trust>,
     /// Admission policies, which a follower of the store keeps.
     pub policies: Policies,
+    /// The webhooks that convert custom objects.
+    pub converters: ConverterFactory,
 }
 
 /// Puts the main server in front of `delegate`.
@@ -39,7 +41,7 @@ pub fn server(
     schema: &'static Schema,
     registry: Registry,
     settings: &Settings,
-    Parts { root_ca, trust, policies }: Parts,
+    Parts { root_ca, trust, policies, converters }: Parts,
 ) -> Result<GenericApiServer, String> {
     let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
@@ -76,6 +78,7 @@ pub fn server(
         definitions,
         namespaces: registry.namespaces,
         admission: admission.clone(),
+        converters,
     };
     extensions.install(&mut server).map_err(|e| e.to_string())?;
     let Registry { served, virtuals, namespaces, stored_names, .. } = registry;

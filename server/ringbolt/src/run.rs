@@ -14,7 +14,8 @@ use ringbolt_controlplane::{
     registry::{self, Registry},
 };
 use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsConfig, give_back_memory};
-use ringbolt_extensions::definition;
+use ringbolt_extensions::{ConverterFactory, definition};
+use ringbolt_outgoing::Outgoing;
 use ringbolt_machinery::schema::Schema;
 use ringbolt_storage::embedded::{Embedded, EmbeddedOptions};
 use signal_hook::{
@@ -108,16 +109,20 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
         engine: EngineConfig::default(),
     };
     let stored = aggregation::Stored::new(&registry);
+    // All calls to other servers are on one thread.
+    let outgoing = Outgoing::default();
+    let services = stored.services(store.clone(), &settings.aggregation);
+    let converters = ConverterFactory::new(outgoing.clone(), services);
     let mut server = control_plane::server(
         config.complete(),
         NotFound,
         schema,
         registry,
         &settings,
-        control_plane::Parts { root_ca: keys.root_ca().to_owned(), trust, policies },
+        control_plane::Parts { root_ca: keys.root_ca().to_owned(), trust, policies, converters },
     )?;
     let proxy_identity = settings.aggregation.open(&mut files)?;
-    aggregation::install(&mut server, &settings.aggregation, stored, proxy_identity)?;
+    aggregation::install(&mut server, &settings.aggregation, stored, proxy_identity, outgoing)?;
     server.metrics().register(move |out| writes.collect(out, &WRITES, &WRITE));
     let identity = identity_lease::identity(&identity_lease::host());
     reloads.into_iter().for_each(|reloads| reloads.register(server.metrics(), &identity));

@@ -25,6 +25,7 @@ use crate::{
         dynamic::{Call, Dynamic, OperationOptions, at_once},
     },
     authentication::UserInfo,
+    conversion::{self, failure},
     core::CoreContext,
     limits::{ADMISSION_ATTEMPTS, ADMISSION_WAIT, GENERATE_NAME_ATTEMPTS, UPDATE_ATTEMPTS},
     registry::{HandedOut, Part},
@@ -63,8 +64,8 @@ pub(crate) struct Prepared {
 
 /// What a create comes to.
 enum Created {
-    /// Nothing that is stored.
-    Dry(Bytes),
+    /// An object as it is shown, which is not stored, or not so.
+    Shown(Bytes),
     Stored(Arc<Object>, Option<Written>),
 }
 
@@ -137,7 +138,7 @@ impl Create {
     async fn run(self) -> Response {
         let mut warnings = Vec::new();
         match self.attempts(&mut warnings).await {
-            Ok(Created::Dry(json)) => self.answer.object(&self.store, 201, &json, &warnings),
+            Ok(Created::Shown(json)) => self.answer.object(&self.store, 201, &json, &warnings),
             Ok(Created::Stored(object, spec)) => {
                 self.answer.created(&self.store, &object, spec.as_ref(), &warnings)
             }
@@ -157,7 +158,7 @@ impl Create {
         while names < GENERATE_NAME_ATTEMPTS && races < UPDATE_ATTEMPTS {
             warnings.clear();
             let prepared = match dynamic {
-                None => self.core.with_arena(|arena| {
+                None if !self.store.converts => self.core.with_arena(|arena| {
                     let templates = &self.core.templates;
                     // An object that is too large with its managed fields is decoded anew, and that is seldom.
                     let (object, mut spec) = match owners {
@@ -170,9 +171,9 @@ impl Create {
                     let (store, core) = (&self.store, &self.core);
                     at_once(prepare_knowing(store, core, context, arena, &mut object, &spec, warnings))
                 }),
-                Some(_) => Box::pin(self.prepare_dynamically(context, owners, warnings)).await,
+                _ => Box::pin(self.prepare_waiting(context, owners, warnings)).await,
             };
-            let prepared = match prepared {
+            let mut prepared = match prepared {
                 Err(status) if waits < ADMISSION_ATTEMPTS && self.store.admission.may_pass_soon(&status) => {
                     waits += 1;
                     self.core.sleep_until(self.core.now() + wait).await;
@@ -180,17 +181,29 @@ impl Create {
                 }
                 prepared => prepared?,
             };
+            if self.store.converts {
+                let stored = async |write| match conversion::to_stored(&self.store, write).await {
+                    Ok(write) if self.dry_run => conversion::and_back(&self.store, write).await,
+                    stored => stored,
+                };
+                let write = Box::pin(stored(prepared.write)).await;
+                prepared.write = write.map_err(|error| failure::unstored(&error))?;
+            }
             let taken = if self.dry_run {
                 let taken = Key::new(&self.namespace, &prepared.name)
                     .and_then(|key| self.core.storage.get(self.store.stored(), key.as_str()));
                 if taken.is_none() {
                     let json = update::dry_run_json(&prepared.write, None, &prepared.version);
-                    return Ok(Created::Dry(json));
+                    return Ok(Created::Shown(json));
                 }
                 taken
             } else {
                 let write = self.core.storage.submit(prepared.write.with(prepared.charges));
                 match prepared.handed_out.until(write).await {
+                    Ok(object) if self.store.converts => {
+                        let json = Box::pin(conversion::written(&self.store, &object)).await?;
+                        return Ok(Created::Shown(json));
+                    }
                     Ok(object) => return Ok(Created::Stored(object, prepared.spec)),
                     Err(WriteError::Precondition(taken)) => taken,
                     Err(error @ WriteError::Overtaken) => {
@@ -246,16 +259,23 @@ impl Create {
     }
 
     /// An attempt that may wait. What is known of specs does not help: plugins may change them.
-    async fn prepare_dynamically(
+    async fn prepare_waiting(
         &self,
         context: Context<'_>,
         owners: Owners,
         warnings: &mut Vec<String>,
     ) -> Result<Prepared, Status> {
         let arena = self.core.take_arena();
-        let mut object = self.body.decode(&self.store, &arena)?;
-        let mut spec = Spec::UNKNOWN;
-        self.take_in(&arena, &mut object, &mut spec, owners, warnings)?;
+        let mut object = loop {
+            let mut object = self.body.decode(&self.store, &arena)?;
+            let mut spec = Spec::UNKNOWN;
+            self.take_in(&arena, &mut object, &mut spec, owners, warnings)?;
+            if self.store.converts && self.tracker.find_out(&self.store).await {
+                warnings.clear();
+                continue;
+            }
+            break object;
+        };
         prepare(&self.store, &self.core, context, &arena, &mut object, warnings).await
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use ringbolt_machinery::schema::Schema;
+use ringbolt_protocol::request_info::Verb;
 use ringbolt_storage::object::ResourceId;
 
-use super::{Endpoint, answer, resource::ResourceStore, scale::Scale};
+use super::{Endpoint, get, resource::ResourceStore, scale::Scale};
 use crate::{
     admission::Admission,
+    conversion,
     registry::{Part, ServedResource},
     request::Request,
     response::Outcome,
@@ -30,36 +32,31 @@ impl CustomEndpoints {
         &self.store.served
     }
 
-    /// Answers that nothing is served instead: objects would have to be converted by a webhook, which this server does not
-    /// ask.
-    #[must_use]
-    pub fn unconverted(mut self) -> Self {
-        let refusing: Arc<dyn ResourceEndpoint> = Arc::new(Unconverted { store: self.store.clone() });
-        for (_, endpoint) in &mut self.subresources {
-            *endpoint = refusing.clone();
-        }
-        self.resource = refusing;
-        self
-    }
-
     /// Says that they are not on any route any more: watches end. Requests that have come so far are answered.
     pub fn retire(&self) {
         self.store.retirement.end();
+        conversion::forget(&self.store);
     }
 }
 
-/// A version whose objects are stored in another one, between which only a webhook could convert.
-struct Unconverted {
-    store: Arc<ResourceStore>,
-}
+/// A version whose objects come from others by somebody else's work. All but a GET is as for any other: that reads what is
+/// stored without any wait elsewhere.
+struct Converted(Endpoint);
 
-impl ResourceEndpoint for Unconverted {
+impl ResourceEndpoint for Converted {
     fn stored(&self) -> Option<ResourceId> {
-        Some(self.store.stored())
+        self.0.stored()
     }
 
     fn serve(&self, request: &Request<'_>) -> Outcome {
-        answer::failed(request, &answer::not_built("conversion by a webhook"))
+        let store = &self.0.store;
+        if request.info.verb != Verb::Get {
+            return self.0.serve(request);
+        }
+        if let Some(warning) = store.served.strategy.deprecation_warning() {
+            request.warnings.borrow_mut().push(warning.to_owned());
+        }
+        get::get_converted(store, store, request, |answer, shown, object| answer.stored(shown, 200, object))
     }
 }
 
@@ -72,7 +69,10 @@ pub fn custom(
     admission: &Arc<dyn Admission>,
 ) -> CustomEndpoints {
     let store = ResourceStore::new(schema, served, namespaces, admission.clone());
-    let endpoint = |part| -> Arc<dyn ResourceEndpoint> { Arc::new(Endpoint { store: store.clone(), part }) };
+    let endpoint = |part| -> Arc<dyn ResourceEndpoint> {
+        let endpoint = Endpoint { store: store.clone(), part };
+        if store.converts { Arc::new(Converted(endpoint)) } else { Arc::new(endpoint) }
+    };
     let mut subresources = Vec::new();
     if let Some(kind) = &store.served.custom {
         if kind.scale().is_some()

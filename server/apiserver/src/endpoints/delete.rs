@@ -24,6 +24,7 @@ use crate::{
         dynamic::{Call, Dynamic, at_once},
     },
     authentication::UserInfo,
+    conversion::{self, Freshness, failure},
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
     request::Request,
@@ -130,6 +131,14 @@ impl Delete {
         let mut stored = self.core.storage.get(store.stored(), key.as_str());
         for _ in 0..UPDATE_ATTEMPTS {
             let Some(object) = &stored else { return Err(store.not_found(name)) };
+            let seen;
+            let object = match store.converts {
+                true => {
+                    seen = Box::pin(conversion::seen(&self.store, object, self.freshness())).await?;
+                    &seen
+                }
+                false => object,
+            };
             let step = match &self.dynamic {
                 None => self.core.with_arena(|arena| at_once(self.step(arena, object, name)))?,
                 Some(_) => {
@@ -141,6 +150,10 @@ impl Delete {
                 Step::Done(deleted) => return Ok(deleted),
                 Step::Write(_, deleted) | Step::Retire { marked: deleted, .. } if self.options.dry_run => {
                     return Ok(deleted);
+                }
+                Step::Write(write, deleted) if store.converts => {
+                    let write = Box::pin(conversion::to_stored(&self.store, write)).await;
+                    (write.map_err(|error| failure::unstored(&error))?, deleted)
                 }
                 Step::Write(write, deleted) => (write, deleted),
                 Step::Retire { mark, marked } => {
@@ -156,6 +169,9 @@ impl Delete {
                 Ok(object) => {
                     return Ok(match deleted {
                         Deleted::Gone { uid, .. } => Deleted::Gone { last: object.json.clone(), uid },
+                        Deleted::Marked(_) if store.converts => {
+                            Deleted::Marked(Box::pin(conversion::written(&self.store, &object)).await?)
+                        }
                         Deleted::Marked(_) => Deleted::Marked(object.json.clone()),
                     });
                 }
@@ -164,6 +180,11 @@ impl Delete {
             }
         }
         Err(Status::modified(store.status_group(), store.resource(), name))
+    }
+
+    /// A delete of one object reads it from the store, one of a collection what was read of that.
+    fn freshness(&self) -> Freshness {
+        if self.told == Told::Collection { Freshness::Kept } else { Freshness::Asked }
     }
 
     /// Removes an object whose grace is over, whoever writes to it meanwhile; that another removes it is as good.

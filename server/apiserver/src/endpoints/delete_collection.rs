@@ -47,7 +47,12 @@ pub(crate) fn delete_collection(store: &Arc<ResourceStore>, request: &Request<'_
             Some(version) => wait_for(&list.core, version).await,
             None => Ok(()),
         };
-        let page = match waited.and_then(|()| list.page()) {
+        let page = match waited {
+            Ok(()) if list.store.converts => list.converted_page().await,
+            Ok(()) => list.page(),
+            Err(status) => Err(status),
+        };
+        let page = match page {
             Ok(page) => page,
             Err(status) => return answer.status(&status),
         };

@@ -12,6 +12,7 @@ use super::{
     resource::{Key, ResourceStore},
 };
 use crate::{
+    conversion::{self, Freshness},
     core::CoreContext,
     limits::FUTURE_VERSION_WAIT,
     request::Request,
@@ -69,6 +70,46 @@ pub(crate) fn get_shown(
         Ok(object) => show(&answer, shown, &object),
         Err(status) => answer.status(&status),
     })
+}
+
+/// The same of a `store` whose objects have to be converted first. A version that a client is content with is served from
+/// what was converted before, as the real server does from its cache; who wants the newest state has it made anew.
+pub(crate) fn get_converted(
+    store: &Arc<ResourceStore>,
+    shown: &Arc<ResourceStore>,
+    request: &Request<'_>,
+    show: impl Fn(&Answer, &ResourceStore, &Object) -> Response + 'static,
+) -> Outcome {
+    let answer = match Answer::negotiate(shown, request) {
+        Ok(answer) => answer,
+        Err(status) => return answer::failed(request, &status),
+    };
+    if let Err(status) = check_name(request.info.name) {
+        return Outcome::Ready(answer.status(&status));
+    }
+    let (version, freshness) = match query::get(request.head.query(), "resourceVersion").as_deref() {
+        None | Some("") => (0, Freshness::Asked),
+        Some(text) => match answer::parse_version(text) {
+            Ok(version) => (version, Freshness::Kept),
+            Err(why) => {
+                let message = format!("resourceVersion: {why}");
+                return Outcome::Ready(answer.status(&Status::unknown_error(message)));
+            }
+        },
+    };
+    let (store, shown, core) = (store.clone(), shown.clone(), request.core.clone());
+    let (namespace, name) = (store.namespace(request.info).to_owned(), request.info.name.to_owned());
+    Outcome::Task(Box::pin(async move {
+        let seen = async {
+            wait_for(&core, version).await?;
+            let object = lookup(&store, &core, &namespace, &name)?;
+            conversion::seen(&store, &object, freshness).await
+        };
+        match seen.await {
+            Ok(object) => show(&answer, &shown, &object),
+            Err(status) => answer.status(&status),
+        }
+    }))
 }
 
 /// The newest state of an object, or 404.

@@ -19,8 +19,9 @@ use super::{
     select::Selection,
 };
 use crate::{
+    conversion,
     core::CoreContext,
-    limits::{GZIP_THRESHOLD_BYTES, LIST_INLINE_BYTES},
+    limits::{CONVERT_AT_ONCE, CONVERT_AT_ONCE_BYTES, GZIP_THRESHOLD_BYTES, LIST_INLINE_BYTES},
     request::Request,
     response::{Body, Outcome, Response},
 };
@@ -67,6 +68,22 @@ pub(crate) fn list(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome
         Ok(plan) => plan,
         Err(status) => return answer::failed(request, &status),
     };
+    if store.converts {
+        return Outcome::Task(Box::pin(async move {
+            let waited = match list.waits_for() {
+                Some(version) => wait_for(&list.core, version).await,
+                None => Ok(()),
+            };
+            let page = match waited {
+                Ok(()) => list.converted_page().await,
+                Err(status) => Err(status),
+            };
+            match page {
+                Ok(page) => answer.flat_list(&list.store, page),
+                Err(status) => answer.status(&status),
+            }
+        }));
+    }
     if let Some(version) = list.waits_for() {
         return Outcome::Task(Box::pin(async move {
             match wait_for(&list.core, version).await.and_then(|()| list.page()) {
@@ -162,31 +179,81 @@ impl List {
         }
     }
 
+    /// Where the page starts: after which key, and which object comes before all others.
+    fn start<'s>(&self, snapshot: &'s Snapshot) -> (Option<String>, Option<&'s Arc<Object>>) {
+        let At::Continue { after, .. } = &self.at else { return (None, None) };
+        let mut after = format!("{}{after}", self.selection.prefix);
+        // Our tokens end with the byte that is less than any of a name: what follows is greater than the last key. One
+        // that does not starts at its key.
+        let mut first = None;
+        if after.ends_with('\0') {
+            after.pop();
+        } else {
+            first = snapshot.get(&after);
+        }
+        (Some(after), first)
+    }
+
     /// Collects the page. Reads memory only.
     pub(crate) fn page(&self) -> Result<Page, Status> {
         let snapshot = self.snapshot()?;
         let selection = &self.selection;
-        let after = match &self.at {
-            At::Continue { after, .. } => Some(format!("{}{after}", selection.prefix)),
-            _ => None,
-        };
+        let (after, first) = self.start(&snapshot);
         let mut items: Vec<Arc<Object>> = Vec::new();
-        // Our tokens end with the byte that is less than any of a name: what follows is greater than the last key. One
-        // that does not starts at its key.
-        if let Some(start) = after.as_deref().filter(|start| !start.ends_with('\0'))
-            && let Some(first) = snapshot.get(start).filter(|object| selection.matches(object))
-        {
-            items.push(first.clone());
-        }
-        let after = after.as_deref().map(|a| a.strip_suffix('\0').unwrap_or(a));
+        items.extend(first.filter(|object| selection.matches(object)).cloned());
         let mut more = false;
-        for object in selection.select(&snapshot, after) {
+        for object in selection.select(&snapshot, after.as_deref()) {
             if self.limit > 0 && items.len() == self.limit {
                 more = true;
                 break;
             }
             items.push(object.clone());
         }
+        Ok(self.page_of(&snapshot, items, more))
+    }
+
+    /// The same of a version whose objects have to be converted before it is known which are selected.
+    pub(crate) async fn converted_page(&self) -> Result<Page, Status> {
+        let snapshot = self.snapshot()?;
+        let selection = &self.selection;
+        let (mut after, first) = self.start(&snapshot);
+        let mut first = first.filter(|object| selection.is_candidate(object)).cloned();
+        let mut items: Vec<Arc<Object>> = Vec::new();
+        let mut more = false;
+        loop {
+            // One more than there is room for tells whether the list goes on.
+            let room = match self.limit {
+                0 => CONVERT_AT_ONCE,
+                limit => (limit + 1).saturating_sub(items.len()).clamp(1, CONVERT_AT_ONCE),
+            };
+            let mut batch: Vec<Arc<Object>> = first.take().into_iter().collect();
+            let mut bytes = 0;
+            for object in selection.candidates(&snapshot, after.as_deref()) {
+                if batch.len() >= room || bytes >= CONVERT_AT_ONCE_BYTES {
+                    break;
+                }
+                bytes += object.json.len();
+                batch.push(object.clone());
+            }
+            let Some(last) = batch.last() else { break };
+            after = Some(last.key.to_string());
+            let shown = conversion::listed(&self.store, &batch).await?;
+            for object in shown.into_iter().filter(|object| selection.matches(object)) {
+                more = self.limit > 0 && items.len() == self.limit;
+                if more {
+                    break;
+                }
+                items.push(object);
+            }
+            if more {
+                break;
+            }
+        }
+        Ok(self.page_of(&snapshot, items, more))
+    }
+
+    fn page_of(&self, snapshot: &Snapshot, items: Vec<Arc<Object>>, more: bool) -> Page {
+        let selection = &self.selection;
         let mut page =
             Page { revision: snapshot.revision(), items, continue_token: String::new(), remaining: None };
         if let (true, Some(last)) = (more, page.items.last()) {
@@ -195,9 +262,9 @@ impl List {
             if selection.is_plain() {
                 page.remaining = Some(snapshot.count_after(&selection.prefix, &last.key) as u64);
             }
-            self.core.storage.pin(&snapshot);
+            self.core.storage.pin(snapshot);
         }
-        Ok(page)
+        page
     }
 }
 

@@ -13,6 +13,7 @@ use ringbolt_storage::object::Object;
 
 use super::{identity::now_rfc3339, metadata, resource::ResourceStore};
 use crate::{
+    conversion::{Memo, Versioned},
     limits::FIELD_MANAGER_MAX,
     request::Request,
     templates::{Spec, Templates},
@@ -25,6 +26,8 @@ pub(crate) struct Tracker {
     reset: ResetFields,
     /// What it puts back in other versions.
     reset_elsewhere: ResetFields,
+    /// What of other versions had to be asked for.
+    memo: Memo,
 }
 
 /// What becomes of an object's managed fields.
@@ -63,10 +66,23 @@ impl Tracker {
         let subresource = request.info.subresource.to_owned();
         let reset = store.reset_fields(&subresource);
         let reset_elsewhere = store.reset_fields_elsewhere(&subresource);
-        Tracker { manager, subresource, reset, reset_elsewhere }
+        Tracker { manager, subresource, reset, reset_elsewhere, memo: Memo::default() }
     }
 
-    fn field_manager<'s>(&'s self, store: &'s ResourceStore) -> FieldManager<'s> {
+    /// Finds out what other versions were asked for in vain; `false` where none were. What came of it is to be done anew.
+    pub(crate) async fn find_out(&self, store: &ResourceStore) -> bool {
+        store.converts && self.memo.find_out(store).await
+    }
+
+    fn versions<'s>(&'s self, store: &'s ResourceStore) -> Versioned<'s> {
+        Versioned { store, memo: &self.memo }
+    }
+
+    fn field_manager<'s>(
+        &'s self,
+        store: &'s ResourceStore,
+        versions: &'s Versioned<'s>,
+    ) -> FieldManager<'s> {
         FieldManager {
             schema: store.schema,
             root: store.root(),
@@ -75,7 +91,7 @@ impl Tracker {
             subresource: &self.subresource,
             reset: self.reset,
             reset_elsewhere: self.reset_elsewhere,
-            versions: store,
+            versions,
         }
     }
 
@@ -109,7 +125,8 @@ impl Tracker {
         for field in SERVERS_METADATA {
             meta.remove(field);
         }
-        let manager = self.field_manager(store);
+        let versions = self.versions(store);
+        let manager = self.field_manager(store, &versions);
         apply::normalize(arena, store.schema, store.served.facts.ty, object);
         if template.is_some()
             && let Some(slot) = object.path_mut(&["spec"])
@@ -150,7 +167,8 @@ impl Tracker {
         old: Option<&Value<'a>>,
         object: &mut Value<'a>,
     ) {
-        let manager = self.field_manager(store);
+        let versions = self.versions(store);
+        let manager = self.field_manager(store, &versions);
         let now = now_rfc3339();
         show_template_generation(store, object);
         let list = match store.served.from_stored {
@@ -184,7 +202,8 @@ impl Tracker {
         config: &Value<'a>,
         force: bool,
     ) -> Result<(Value<'a>, Applied<'a>), Status> {
-        let manager = self.field_manager(store);
+        let versions = self.versions(store);
+        let manager = self.field_manager(store, &versions);
         let mut live = match old {
             Some((_, old)) => versioned(arena, store, old),
             None => manager.zero(arena),

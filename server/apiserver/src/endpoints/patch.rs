@@ -184,6 +184,10 @@ impl Change for Patch {
         (self.kind != PatchType::Apply).then_some(&self.tracker)
     }
 
+    fn asks(&self) -> Option<&Tracker> {
+        Some(&self.tracker)
+    }
+
     fn check(&self, arena: &Bump, _: &mut Vec<String>) -> Result<(), Status> {
         match json::decode_untyped(arena, arena.alloc_slice_copy(&self.bytes)) {
             Err(error @ DecodeError::Syntax(_)) if self.kind != PatchType::Apply => {

@@ -14,6 +14,7 @@ use ringbolt_storage::object::{EventKind, ResourceId};
 use super::retirement::Retirement;
 use crate::{
     admission::Admission,
+    conversion::StoreNumber,
     limits::KEY_MAX_BYTES,
     registry::{Converter, Defaulter, ServedResource},
 };
@@ -61,6 +62,10 @@ pub(crate) struct ResourceStore {
     pub(crate) is_below_custom: bool,
     /// Whether it is over with the definition that it serves.
     pub(crate) retirement: Retirement,
+    /// Whether its objects come from other versions by somebody else's work, which is waited for.
+    pub(crate) converts: bool,
+    /// By which conversions know it.
+    pub(crate) number: StoreNumber,
 }
 
 /// Where Kubernetes keeps a resource in etcd. Conflicts quote it, and the first resources have kept the names that
@@ -140,6 +145,8 @@ impl ResourceStore {
             storage_path,
             is_below_custom,
             retirement: Retirement::default(),
+            converts: served.custom.as_ref().is_some_and(|kind| kind.conversion().is_some()),
+            number: StoreNumber::next(),
             group_version,
             columns: OnceLock::new(),
             other_versions: OnceLock::new(),

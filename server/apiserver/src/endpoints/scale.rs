@@ -153,9 +153,13 @@ impl ResourceEndpoint for Scale {
         match request.info.verb {
             Verb::Get => {
                 let parent = self.parent.clone();
-                get::get_shown(&self.parent, &self.scale, request, move |answer, scale, object| {
+                let show = move |answer: &Answer, scale: &ResourceStore, object: &Object| {
                     show(answer, &parent, scale, 200, &object.json, (&[], true))
-                })
+                };
+                match self.parent.converts {
+                    true => get::get_converted(&self.parent, &self.scale, request, show),
+                    false => get::get_shown(&self.parent, &self.scale, request, show),
+                }
             }
             Verb::Update => self.write(update::plan(&self.scale, request, Part::Main), request),
             Verb::Patch => self.write(patch::plan(&self.scale, request, Part::Main), request),

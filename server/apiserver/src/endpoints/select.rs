@@ -119,6 +119,28 @@ impl Selection {
         self.fields.iter().all(|requirement| requirement.holds(&self.store, object))
     }
 
+    /// Whether an object may be selected, by its name alone: what no conversion changes.
+    pub(crate) fn is_candidate(&self, object: &Object) -> bool {
+        self.name.as_ref().is_none_or(|name| object.name() == name)
+    }
+
+    /// The objects that may be selected whose key is greater than `after`, in key order.
+    pub(crate) fn candidates<'s>(
+        &'s self,
+        snapshot: &'s Snapshot,
+        after: Option<&'s str>,
+    ) -> Box<dyn Iterator<Item = &'s Arc<Object>> + 's> {
+        match &self.name {
+            Some(name) if self.is_one_key() => {
+                let found = snapshot.get(&format!("{}{name}", self.prefix));
+                Box::new(found.filter(|object| after.is_none_or(|after| &*object.key > after)).into_iter())
+            }
+            _ => {
+                Box::new(snapshot.range(&self.prefix, after).filter(|object| self.is_candidate(object)))
+            }
+        }
+    }
+
     /// The value that the selector asks of the field the store has an index of.
     pub(crate) fn indexed_value(&self) -> Option<&str> {
         if !self.store.served.strategy.selectable().is_indexed() {

@@ -52,7 +52,7 @@ impl ResourceStore {
     }
 
     /// A stored object of a custom kind as it was written: it says its kind, and the version that it was stored in.
-    fn decode_stored_plainly<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
+    pub(crate) fn decode_stored_plainly<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
         let failed = |e: json::DecodeError| Status::internal_error(e.to_string());
         let meta = json::decode_stored(arena, self.schema, self.partial_type, stored).map_err(failed)?;
         let end = scan::metadata_end(stored)
@@ -101,7 +101,7 @@ impl ResourceStore {
 
     /// The stored form of a custom object: metadata as the Schema has it, then all else in the order of the keys, and at
     /// last the version that it is stored in.
-    fn encode_custom_into(&self, object: &Value<'_>, stored_version: &str, out: &mut Vec<u8>) -> u32 {
+    pub(crate) fn encode_custom_into(&self, object: &Value<'_>, stored_version: &str, out: &mut Vec<u8>) -> u32 {
         let splice = self.encode_members_into(object, out);
         out.extend_from_slice(STORED_VERSION);
         out.extend_from_slice(stored_version.as_bytes());
@@ -299,13 +299,22 @@ fn holds_null(object: &Value<'_>) -> bool {
 const STORED_VERSION: &[u8] = b",\"apiVersion\":\"";
 
 /// Where the members end that are shown of a stored custom object.
-pub(super) fn shown_end(stored: &[u8]) -> usize {
+pub(crate) fn shown_end(stored: &[u8]) -> usize {
     // A version has no quotes in it, so the last two of the text are around it.
-    let value = stored.len().checked_sub(2).and_then(|end| stored[..end].iter().rposition(|b| *b == b'"'));
-    let start = value.and_then(|quote| (quote + 1).checked_sub(STORED_VERSION.len()));
-    start
-        .filter(|start| stored[*start..].starts_with(STORED_VERSION))
-        .unwrap_or(stored.len().saturating_sub(1))
+    version_start(stored).map_or(stored.len().saturating_sub(1), |start| start - STORED_VERSION.len())
+}
+
+/// The version that a stored custom object says; empty where it says none.
+pub(crate) fn version_said(stored: &[u8]) -> &str {
+    let version = version_start(stored).and_then(|start| stored.get(start..stored.len() - 2));
+    version.and_then(|version| std::str::from_utf8(version).ok()).unwrap_or("")
+}
+
+/// Where the version itself begins.
+fn version_start(stored: &[u8]) -> Option<usize> {
+    let end = stored.len().checked_sub(2)?;
+    let start = stored[..end].iter().rposition(|b| *b == b'"')? + 1;
+    stored[..start].ends_with(STORED_VERSION).then_some(start)
 }
 
 fn has_form(kind: &dyn CustomKind, stamp: u32) -> bool {

@@ -18,7 +18,7 @@ use ringbolt_machinery::{
 };
 use ringbolt_protocol::query::UpdateOptions;
 use ringbolt_storage::{
-    api::{Precondition, Write, WriteError},
+    api::{Action, Precondition, Write, WriteError},
     object::Object,
 };
 
@@ -37,6 +37,7 @@ use crate::{
         dynamic::{Call, Dynamic, OperationOptions, at_once},
     },
     authentication::UserInfo,
+    conversion::{self, Freshness, failure},
     core::CoreContext,
     limits::UPDATE_ATTEMPTS,
     registry::{HandedOut, Part},
@@ -57,6 +58,10 @@ pub(crate) trait Change {
     /// Who comes to own what changes; `None` where the change says so itself.
     fn tracker(&self) -> Option<&Tracker> {
         None
+    }
+    /// Who has to find out about other versions of the kind before the change is what it is.
+    fn asks(&self) -> Option<&Tracker> {
+        self.tracker()
     }
     /// Whether there is a change at all, for where there is no object to change: a body that does not decode is
     /// refused, and warned of, before it is said that nothing is there.
@@ -222,13 +227,21 @@ impl<C: Change> Update<C> {
         let mut owners = Owners::Kept;
         for _ in 0..UPDATE_ATTEMPTS {
             warnings.clear();
+            // What is stored, where the version of the request shows it only once it is converted.
+            let seen = match &old {
+                Some(stored) if self.store.converts => {
+                    Some(Box::pin(conversion::seen(&self.store, stored, Freshness::Kept)).await?)
+                }
+                _ => None,
+            };
             let (step, survey) = match &self.dynamic {
-                None => self
+                None if !self.store.converts => self
                     .core
                     .with_arena(|arena| at_once(self.attempt(arena, old.as_deref(), owners, warnings)))?,
-                Some(_) => {
+                _ => {
                     let arena = self.core.take_arena();
-                    Box::pin(self.attempt(&arena, old.as_deref(), owners, warnings)).await?
+                    let shown = seen.as_deref().or(old.as_deref());
+                    Box::pin(self.attempt(&arena, shown, owners, warnings)).await?
                 }
             };
             if let Some(mut survey) = survey {
@@ -241,7 +254,7 @@ impl<C: Change> Update<C> {
                 warnings.extend(found);
             }
             let mut given = HandedOut::default();
-            let (write, charges, retry, created, removed) = match step {
+            let (mut write, charges, retry, created, removed) = match step {
                 Step::Done(json) => return Ok((200, json)),
                 Step::Write { write, charges, handed_out, retry, created } => {
                     given = handed_out;
@@ -250,12 +263,36 @@ impl<C: Change> Update<C> {
                 Step::Remove { write, charges, json } => (write, charges, true, false, Some(json)),
             };
             let code = if created { 201 } else { 200 };
+            if self.store.converts {
+                write = Box::pin(conversion::to_stored(&self.store, write))
+                    .await
+                    .map_err(|error| failure::unstored(&error))?;
+                if let (Some(stored), Some(seen)) = (&old, &seen)
+                    && says_the_same(&write, stored)
+                {
+                    return Ok((200, seen.json.clone()));
+                }
+                if self.dry_run {
+                    write = Box::pin(conversion::and_back(&self.store, write))
+                        .await
+                        .map_err(|error| failure::unstored(&error))?;
+                }
+            }
             if self.dry_run {
                 let json = removed.unwrap_or_else(|| dry_run_json(&write, old.as_deref(), ""));
                 return Ok((code, json));
             }
             match given.until(self.core.storage.submit(write.with(charges))).await {
-                Ok(object) => return Ok((code, removed.unwrap_or_else(|| object.json.clone()))),
+                Ok(object) => {
+                    let json = match removed {
+                        Some(json) => json,
+                        None if self.store.converts => {
+                            Box::pin(conversion::written(&self.store, &object)).await?
+                        }
+                        None => object.json.clone(),
+                    };
+                    return Ok((code, json));
+                }
                 Err(WriteError::Precondition(now)) if created || (retry && now.is_some()) => old = now,
                 Err(WriteError::Precondition(None)) => return Err(self.store.not_found(&self.name)),
                 Err(WriteError::Overtaken) => {
@@ -291,6 +328,35 @@ impl<C: Change> Update<C> {
         }
     }
 
+    /// What the change makes of the object, with who owns what of it.
+    #[inline]
+    fn changed<'a>(
+        &self,
+        arena: &'a Bump,
+        (stored, old): (&Object, &Value<'a>),
+        owners: Owners,
+        warnings: &mut Vec<String>,
+    ) -> Result<ManuallyDrop<Value<'a>>, Status> {
+        let mut object = ManuallyDrop::new(self.change.object(arena, Some((stored, old)), warnings)?);
+        // The uid is storage's precondition, the version is looked at by what runs inside it, once the object is admitted.
+        let uid = metadata::text(&object, "uid");
+        if self.change.uid_is_precondition() && !uid.is_empty() && uid != metadata::text(old, "uid") {
+            return Err(self.uid_conflict(uid, metadata::text(old, "uid")));
+        }
+        if let Some(tracker) = self.change.tracker() {
+            owners.track(arena, &mut object, |object| tracker.updated(arena, &self.store, old, object));
+        }
+        Ok(object)
+    }
+
+    /// Finds out what the change had to know of other versions of the kind and did not; `false` where that was nothing.
+    async fn finds_out(&self) -> bool {
+        match self.change.asks() {
+            Some(tracker) => Box::pin(tracker.find_out(&self.store)).await,
+            None => false,
+        }
+    }
+
     async fn create_missing(
         &self,
         arena: &Bump,
@@ -300,12 +366,22 @@ impl<C: Change> Update<C> {
         if !self.may_create {
             return Err(self.missing(arena, warnings));
         }
-        let mut object = self.change.object(arena, None, warnings)?;
-        // A version in the body says nothing about an object that is not there.
-        metadata::of(arena, &mut object).remove("resourceVersion");
-        if let Some(tracker) = self.change.tracker() {
-            owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
-        }
+        let warned = warnings.len();
+        let mut object = loop {
+            let made = self.change.object(arena, None, warnings).map(|mut object| {
+                // A version in the body says nothing about an object that is not there.
+                metadata::of(arena, &mut object).remove("resourceVersion");
+                if let Some(tracker) = self.change.tracker() {
+                    owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
+                }
+                object
+            });
+            if self.store.converts && self.finds_out().await {
+                warnings.truncate(warned);
+                continue;
+            }
+            break made?;
+        };
         let (user, namespace, dry_run) = (&self.user, &*self.namespace, self.dry_run);
         let dynamic = self.dynamic.as_deref();
         let context = create::Context { user, namespace, requested: &self.name, dry_run, dynamic };
@@ -328,15 +404,15 @@ impl<C: Change> Update<C> {
         let old = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp.get())?;
         // Both lie in the arena, which forgets them at once: taking them apart would be a walk for nothing.
         let old = ManuallyDrop::new(old);
-        let mut object = ManuallyDrop::new(self.change.object(arena, Some((stored, &old)), warnings)?);
-        // The uid is storage's precondition, the version is looked at by what runs inside it, once the object is admitted.
-        let uid = metadata::text(&object, "uid");
-        if self.change.uid_is_precondition() && !uid.is_empty() && uid != metadata::text(&old, "uid") {
-            return Err(self.uid_conflict(uid, metadata::text(&old, "uid")));
-        }
-        if let Some(tracker) = self.change.tracker() {
-            owners.track(arena, &mut object, |object| tracker.updated(arena, store, &old, object));
-        }
+        let warned = warnings.len();
+        let mut object = loop {
+            let made = self.changed(arena, (stored, &old), owners, warnings);
+            if store.converts && self.finds_out().await {
+                warnings.truncate(warned);
+                continue;
+            }
+            break made?;
+        };
         let warned = RefCell::default();
         let attributes = Attributes {
             operation: Operation::Update,
@@ -411,7 +487,8 @@ impl<C: Change> Update<C> {
         let survey = store.admission.survey(&attributes, &object, &old);
         managed_fields::keep_times(arena, &old, &mut object);
         let encoded = write::encode(store, &object);
-        if metadata::is_unchanged(stored, &encoded.json) {
+        // What is converted on its way to the store is looked at there.
+        if !store.converts && metadata::is_unchanged(stored, &encoded.json) {
             return Ok((Step::Done(stored.json.clone()), survey));
         }
         // A version that the client named is looked at again then.
@@ -473,6 +550,14 @@ impl<C: Change> Update<C> {
     }
 }
 
+/// Whether a write would store what is stored.
+fn says_the_same(write: &Write, stored: &Object) -> bool {
+    match &write.action {
+        Action::Put { object, .. } => metadata::is_unchanged(stored, &object.json),
+        _ => false,
+    }
+}
+
 /// What is wrong with the metadata of a custom object, as often as the real server finds it: it looks at metadata as they
 /// are, then at what became of them, and its strategy does the latter once more. Labels, annotations and owners are looked
 /// at each time.
@@ -499,7 +584,6 @@ fn told_again(mut status: Status, causes: usize) -> Status {
 /// What a dry run answers: the object as it would be stored, with the version that is stored now, or that a new one
 /// came with.
 pub(crate) fn dry_run_json(write: &Write, old: Option<&Object>, given: &str) -> Bytes {
-    use ringbolt_storage::api::Action;
     let (Action::Put { object, .. } | Action::Delete { last: Some(object) }) = &write.action else {
         return old.map(|o| o.json.clone()).unwrap_or_default();
     };

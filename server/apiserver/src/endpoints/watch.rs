@@ -17,6 +17,7 @@ use ringbolt_storage::{
 
 use super::{
     answer::{self, Answer},
+    converted_watch::ConvertedWatch,
     event_frames::{Frame, FrameKey},
     list::parse_options,
     render::{ENVELOPE_TAIL, Form, Render, error_event, event_type},
@@ -26,6 +27,7 @@ use super::{
     write,
 };
 use crate::{
+    core::CoreContext,
     limits::BOOKMARK_INTERVAL,
     metrics::{Sent, WatchCounter},
     request::Request,
@@ -47,13 +49,16 @@ pub(crate) fn watch(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcom
         Ok((response, WatchSource::start(answer, store, request, options)?))
     };
     match plan() {
+        Ok((response, source)) if store.converts => {
+            Outcome::Stream(response, Box::new(ConvertedWatch::new(source)))
+        }
         Ok((response, source)) => Outcome::Stream(response, Box::new(source)),
         Err(status) => answer::failed(request, &status),
     }
 }
 
 /// The body of a watch.
-struct WatchSource {
+pub(super) struct WatchSource {
     answer: Answer,
     store: Arc<ResourceStore>,
     selection: Selection,
@@ -142,7 +147,11 @@ impl WatchSource {
         };
         let from = if wants_initial {
             let snapshot = core.storage.snapshot(store.stored());
-            let objects: Vec<_> = source.selection.select(&snapshot, None).cloned().collect();
+            // Which objects are selected shows once they are converted, where they have to be.
+            let objects: Vec<_> = match store.converts {
+                false => source.selection.select(&snapshot, None).cloned().collect(),
+                true => source.selection.candidates(&snapshot, None).cloned().collect(),
+            };
             if let Some(metrics) = core.metrics.get().filter(|_| !objects.is_empty()) {
                 let facts = store.served.facts;
                 metrics.observe_init_events(core.index, facts.group, facts.resource, objects.len() as u64);
@@ -229,7 +238,7 @@ impl WatchSource {
     }
 
     /// The bytes of an event.
-    fn frame(&self, kind: EventKind, json: &Bytes, object: Option<&Object>) -> Result<Frame, Status> {
+    pub(super) fn frame(&self, kind: EventKind, json: &Bytes, object: Option<&Object>) -> Result<Frame, Status> {
         let render = self.render();
         if self.answer.media.format == Format::Protobuf {
             let message = render.protobuf(json, object)?;
@@ -265,7 +274,7 @@ impl WatchSource {
     }
 
     /// The columns of a Table go out with the first event alone.
-    fn drop_headers(&mut self) {
+    pub(super) fn drop_headers(&mut self) {
         if let Form::Table(table) = &mut self.answer.form {
             table.headers = false;
         }
@@ -340,6 +349,17 @@ impl WatchSource {
         if is_over {
             return Ok(StreamState::End);
         }
+        self.idle(now, sent, sink)
+    }
+
+    /// What there is to do when all events were sent: a watch that was too slow ends, others tell from time to time how far
+    /// they are.
+    pub(super) fn idle(
+        &mut self,
+        now: Instant,
+        sent: &mut Sent<'_>,
+        sink: &mut dyn PartSink,
+    ) -> Result<StreamState, Status> {
         let Some(subscription) = &self.subscription else { return Ok(StreamState::End) };
         if subscription.is_cut() {
             let core = &self.answer.core;
@@ -358,6 +378,84 @@ impl WatchSource {
             }
         }
         Ok(StreamState::Pending)
+    }
+}
+
+/// What a watch whose objects are converted has in common with others.
+impl WatchSource {
+    /// The next of the objects that are there at first.
+    pub(super) fn next_initial(&mut self) -> Option<Arc<Object>> {
+        self.initial.next()
+    }
+
+    /// The next event, if there is one now.
+    pub(super) fn next_event(&self) -> Option<Arc<Event>> {
+        self.subscription.as_ref()?.next()
+    }
+
+    pub(super) fn store(&self) -> &Arc<ResourceStore> {
+        &self.store
+    }
+
+    pub(super) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    pub(super) fn core(&self) -> &CoreContext {
+        &self.answer.core
+    }
+
+    pub(super) fn form(&self) -> (Form, Format) {
+        (self.answer.form, self.answer.media.format)
+    }
+
+    /// Events up to here are not wanted.
+    pub(super) fn after(&self) -> u64 {
+        self.after
+    }
+
+    /// What comes between the objects that are there at first and the first event: the bookmark, or an end.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        sent: &mut Sent<'_>,
+        sink: &mut dyn PartSink,
+    ) -> Result<Option<StreamState>, Status> {
+        if let Some(revision) = self.initial_end.take() {
+            self.send_bookmark(revision, true, sent, sink)?;
+        }
+        if let Some(status) = self.error.take() {
+            return Err(status);
+        }
+        Ok((self.subscription.is_none() || now >= self.deadline).then_some(StreamState::End))
+    }
+
+    /// Whether it goes on while something is on its way. `reads` says that it wants to hear of events.
+    pub(super) fn still_open(&mut self, waker: &Waker, now: Instant, reads: bool) -> StreamState {
+        self.place = Some(self.store.retirement.tell(self.place, waker));
+        if self.store.retirement.is_over() || now >= self.deadline {
+            return StreamState::End;
+        }
+        if let Some(subscription) = self.subscription.as_ref().filter(|_| reads) {
+            subscription.set_waker(waker);
+        }
+        StreamState::Pending
+    }
+
+    /// Ends it with an error.
+    pub(super) fn fail(&mut self, status: &Status, sink: &mut dyn PartSink) {
+        self.send_error(status, sink);
+        self.subscription = None;
+    }
+
+    /// Takes the counter out while something is sent.
+    pub(super) fn take_counter(&mut self) -> Option<WatchCounter> {
+        self.counter.take()
+    }
+
+    /// Gives it back.
+    pub(super) fn give_counter(&mut self, counter: Option<WatchCounter>) {
+        self.counter = counter;
     }
 }
 
@@ -397,7 +495,7 @@ impl StreamSource for WatchSource {
 }
 
 /// A sink that is handed references of its own.
-struct Owned<'p>(&'p mut dyn FnMut(Bytes));
+pub(super) struct Owned<'p>(pub(super) &'p mut dyn FnMut(Bytes));
 
 impl PartSink for Owned<'_> {
     fn put(&mut self, part: Bytes) {

@@ -28,6 +28,43 @@ impl Durations {
     }
 }
 
+/// A histogram with bounds of its own, in nanoseconds and rising. Any thread counts.
+#[derive(Debug)]
+pub struct TimedBy<const B: usize> {
+    bounds: &'static [u64; B],
+    histogram: Histogram<B>,
+}
+
+impl<const B: usize> TimedBy<B> {
+    /// An empty one.
+    pub fn new(bounds: &'static [u64; B]) -> Self {
+        TimedBy { bounds, histogram: Histogram::default() }
+    }
+
+    /// Counts one.
+    pub fn observe(&self, took: Duration) {
+        self.histogram.observe(self.bounds, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.snapshot().count()
+    }
+
+    fn snapshot(&self) -> HistogramSnapshot<B> {
+        let mut counted = HistogramSnapshot::default();
+        self.histogram.add_to(&mut counted);
+        counted
+    }
+
+    /// Shows them; labels must be sorted by name.
+    pub fn collect(&self, out: &mut Exposition, family: &Family, labels: &[(&str, &str)]) {
+        const SECOND: f64 = 1e9;
+        let bounds = self.bounds.map(|bound| bound as f64 / SECOND);
+        out.histogram(family, labels, Bounds { labels: &bounds, scale: SECOND }, &self.snapshot());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::Kind, *};

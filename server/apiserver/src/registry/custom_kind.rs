@@ -1,5 +1,7 @@
 //! What the generic server asks of a custom kind in one of its versions: what the Schema says of built-in ones.
 
+use std::sync::Arc;
+
 use bumpalo::Bump;
 use ringbolt_machinery::{
     apply::{Root, Unconverted},
@@ -7,6 +9,34 @@ use ringbolt_machinery::{
     table::Row,
     value::Value,
 };
+
+use crate::conversion::Conversions;
+
+/// What [`ObjectConvertor::convert`] tells the outcome to: what each object became, as JSON, in their order; or why none of
+/// them became anything.
+pub type Converted = Box<dyn FnOnce(Result<Vec<Result<Vec<u8>, String>>, String>) + Send>;
+
+/// How objects of a custom kind come from one of its versions into another, where that takes somebody else.
+pub trait ObjectConvertor: Send + Sync {
+    /// Makes objects of the version `from` such of the version `to`. Each is whole, as JSON. What comes of it is checked: it
+    /// is what it should be, and of its metadata labels and annotations alone are others. Never called with a version
+    /// that the kind has not. Must not block.
+    fn convert(&self, objects: Vec<Vec<u8>>, from: &str, to: &str, done: Converted);
+}
+
+/// What a version of a kind is about whose versions are made of each other by a [`ObjectConvertor`]. Such a version knows only
+/// itself: it is shown what is stored once that was converted, and what it would store is converted first.
+#[derive(Clone, Copy)]
+pub struct Conversion<'k> {
+    /// Who converts.
+    pub converter: &'k Arc<dyn ObjectConvertor>,
+    /// Where that happens.
+    pub conversions: &'k Conversions,
+    /// The version that objects are stored in: `GROUP/VERSION`.
+    pub stored_version: &'k str,
+    /// The number of the form that they have there.
+    pub stored_form: u32,
+}
 
 /// One version of a custom kind. Objects are trees without a schema, `kind` and `apiVersion` included; their metadata
 /// is as decoding by the Schema's `ObjectMeta` gives it. What a version is never changes: a definition that changes
@@ -51,6 +81,20 @@ pub trait CustomKind: Send + Sync {
     /// a version that shows them otherwise. Objects that were written in another form are read with
     /// [`CustomKind::read_stored`].
     fn form(&self) -> u32;
+
+    /// How its objects come into other versions and back; `None` where all versions are made of what is stored at once.
+    fn conversion(&self) -> Option<Conversion<'_>>;
+
+    /// Gives an object as it was stored the form that the version has now which it says, and its defaults. `false` where
+    /// there is no such version any more.
+    fn read_as_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) -> bool;
+
+    /// Takes in an object that was converted to the version which it says: types the metadata, takes out what the schema
+    /// does not have.
+    ///
+    /// # Errors
+    /// Metadata that is none, in the words of Kubernetes.
+    fn take_converted<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) -> Result<(), String>;
 
     /// Whether the status is a subresource.
     fn has_status(&self) -> bool;

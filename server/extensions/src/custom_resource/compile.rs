@@ -15,10 +15,11 @@ use ringbolt_machinery::{
 use ringbolt_storage::{names::ResourceError, object::ResourceId, storage::Storage};
 
 use super::{
-    kind::Kind,
-    schemas::{Schemas, VersionSchema},
+    kind::{Converting, Kind},
+    schemas::{Schemas, VersionSchema, next_form},
     strategy::CustomStrategy,
 };
+use crate::conversion::ConverterFactory;
 
 /// Why a definition cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +71,6 @@ pub struct Version {
     strategy: Arc<CustomStrategy>,
     pub(super) facts: &'static ringbolt_machinery::schema::Resource,
     stored: ResourceId,
-    /// Whether only a webhook could make its objects of those that are stored.
-    needs_webhook: bool,
 }
 
 fn text<'a>(map: &Map<'a>, name: &str) -> &'a str {
@@ -83,7 +82,8 @@ fn flag(map: &Map<'_>, name: &str) -> bool {
 }
 
 impl CustomResource {
-    /// Reads a definition that was accepted. `previous` is what it was before, if it was served.
+    /// Reads a definition that was accepted. `previous` is what it was before, if it was served; `converters` has the
+    /// webhooks of definitions whose versions are made of each other by such.
     ///
     /// # Errors
     /// It cannot be served.
@@ -92,6 +92,7 @@ impl CustomResource {
         definition: &Value<'_>,
         storage: &dyn Storage,
         previous: Option<&CustomResource>,
+        converters: &ConverterFactory,
     ) -> Result<CustomResource, CompileError> {
         let spec = definition.path(&["spec"]).and_then(Value::as_map);
         let spec = spec.ok_or(CompileError::Incomplete("spec"))?;
@@ -104,8 +105,6 @@ impl CustomResource {
         let (group, resource) = (text(spec, "group"), named("plural")?);
         let (kind, singular, list_kind) = (named("kind")?, named("singular")?, named("listKind")?);
         let namespaced = text(spec, "scope") == "Namespaced";
-        let conversion = spec.get("conversion").and_then(|conversion| conversion.str_at(&["strategy"]));
-        let by_webhook = conversion == Some("Webhook");
         let all: Vec<&Map<'_>> = spec
             .get("versions")
             .and_then(Value::as_list)
@@ -116,6 +115,8 @@ impl CustomResource {
         let schemas = schemas(group, &all, previous)?;
         let name = format!("{resource}.{group}");
         let stored = storage.resource(&name).map_err(CompileError::Store)?;
+        // A version alone is never converted.
+        let converter = (all.len() > 1).then(|| converters.converter(&name, kind, spec)).flatten();
         let mut versions = Vec::new();
         for version in all.iter().filter(|version| flag(version, "served")) {
             let name = text(version, "name");
@@ -125,6 +126,16 @@ impl CustomResource {
             let has = |name: &str| subresources.and_then(|map| map.get(name)).filter(|v| !v.is_null());
             let (has_status, scale) = (has("status").is_some(), has("scale").map(Scale::of));
             let columns = Columns::of(version.get("additionalPrinterColumns"));
+            let is_stored = flag(version, "storage");
+            let converting = converter.clone().map(|converter| Converting {
+                converter,
+                conversions: converters.conversions().clone(),
+                form: if is_stored { schemas.form } else { next_form() },
+            });
+            let is_stored_as_shown = match converting {
+                Some(_) => is_stored,
+                None => own.is_same(&schemas.storage),
+            };
             let facts = CustomFacts {
                 group: group.to_owned(),
                 version: name.to_owned(),
@@ -147,17 +158,17 @@ impl CustomResource {
                     column_definitions: columns.definitions(),
                     columns,
                     selectable: SelectableFields::of(version.get("selectableFields")),
+                    converting,
                 }),
                 strategy: Arc::new(CustomStrategy {
                     schema: own.clone(),
                     has_status,
-                    is_stored_as_shown: own.is_same(&schemas.storage),
+                    is_stored_as_shown,
                     scale,
                     deprecation: deprecation(group, kind, version, &all),
                 }),
                 facts: facts.intern(schema).map_err(CompileError::Kinds)?,
                 stored,
-                needs_webhook: by_webhook && !flag(version, "storage"),
             });
         }
         let (group, resource) = (group.to_owned(), resource.to_owned());
@@ -178,8 +189,7 @@ impl Version {
         namespaces: ResourceId,
         admission: &Arc<dyn Admission>,
     ) -> CustomEndpoints {
-        let endpoints = endpoints::custom(schema, self.served(), namespaces, admission);
-        if self.needs_webhook { endpoints.unconverted() } else { endpoints }
+        endpoints::custom(schema, self.served(), namespaces, admission)
     }
 }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use bumpalo::Bump;
-use ringbolt_apiserver::registry::CustomKind;
+use ringbolt_apiserver::{
+    conversion::Conversions,
+    registry::{Conversion, CustomKind, ObjectConvertor},
+};
 use ringbolt_machinery::{
     apply::{Root, Unconverted},
     structural::{Columns, Metadata, Scale, SelectableFields},
@@ -25,11 +28,26 @@ pub struct Kind {
     /// `columnDefinitions` of its Tables.
     pub(super) column_definitions: Vec<u8>,
     pub(super) selectable: SelectableFields,
+    pub(super) converting: Option<Converting>,
+}
+
+/// What a version is about whose objects a webhook makes of others.
+pub(super) struct Converting {
+    pub(super) converter: Arc<dyn ObjectConvertor>,
+    pub(super) conversions: Conversions,
+    /// The number of the form in which this version has objects.
+    pub(super) form: u32,
 }
 
 impl Kind {
+    /// Whether what is stored is what this version shows. A version that a webhook converts for is shown nothing else than
+    /// its own.
     fn is_stored_as_shown(&self) -> bool {
-        self.schema.is_same(&self.schemas.storage)
+        self.converting.is_some() || self.schema.is_same(&self.schemas.storage)
+    }
+
+    fn is_storage_version(&self) -> bool {
+        self.schema.api_version == self.schemas.storage.api_version
     }
 }
 
@@ -70,6 +88,13 @@ impl CustomKind for Kind {
     }
 
     fn read_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+        if self.converting.is_some() && !self.is_storage_version() {
+            // It was converted, which leaves nothing to be done.
+            if let Some(map) = object.as_map_mut() {
+                map.insert("apiVersion", Value::String(arena.alloc_str(&self.schema.api_version)));
+            }
+            return;
+        }
         // Defaults are those of the version that it was stored in, and what another one has no place for goes then.
         let said = object.str_at(&["apiVersion"]).and_then(|version| self.schemas.find(version));
         let stored = said.unwrap_or(&self.schemas.storage);
@@ -84,7 +109,10 @@ impl CustomKind for Kind {
     }
 
     fn stored_version(&self) -> &str {
-        &self.schemas.storage.api_version
+        match self.converting {
+            Some(_) => &self.schema.api_version,
+            None => &self.schemas.storage.api_version,
+        }
     }
 
     fn changes_to_store(&self) -> bool {
@@ -96,7 +124,33 @@ impl CustomKind for Kind {
     }
 
     fn form(&self) -> u32 {
-        if self.is_stored_as_shown() { self.schemas.form } else { 0 }
+        match &self.converting {
+            Some(converting) => converting.form,
+            None if self.is_stored_as_shown() => self.schemas.form,
+            None => 0,
+        }
+    }
+
+    fn conversion(&self) -> Option<Conversion<'_>> {
+        let Converting { converter, conversions, .. } = self.converting.as_ref()?;
+        let stored_version = &self.schemas.storage.api_version;
+        Some(Conversion { converter, conversions, stored_version, stored_form: self.schemas.form })
+    }
+
+    fn read_as_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) -> bool {
+        let said = object.str_at(&["apiVersion"]).and_then(|version| self.schemas.find(version));
+        let Some(said) = said else { return false };
+        said.trim(arena, object);
+        said.structural.apply_defaults(arena, object);
+        true
+    }
+
+    fn take_converted<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) -> Result<(), String> {
+        let said = object.str_at(&["apiVersion"]).and_then(|version| self.schemas.find(version));
+        let said = said.ok_or("the kind has no such version")?;
+        said.structural.coerce(arena, object, Metadata::Refuse, None).map_err(|e| e.to_string())?;
+        said.structural.prune_nulls(object);
+        Ok(())
     }
 
     fn has_status(&self) -> bool {

@@ -84,6 +84,11 @@ pub(super) struct Schemas {
 /// Forms have numbers from 1 on, each given once: 0 is none.
 static NEXT_FORM: AtomicU32 = AtomicU32::new(1);
 
+/// A number that no form had before.
+pub(super) fn next_form() -> u32 {
+    NEXT_FORM.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Schemas {
     /// `previous` is what the definition was before: where it stores alike, what it stored needs no look.
     pub(super) fn new(
@@ -92,7 +97,7 @@ impl Schemas {
         previous: Option<&Schemas>,
     ) -> Schemas {
         let known = previous.filter(|previous| previous.storage.is_same(&storage)).map(|known| known.form);
-        let form = known.unwrap_or_else(|| NEXT_FORM.fetch_add(1, Ordering::Relaxed));
+        let form = known.unwrap_or_else(next_form);
         Schemas { versions, storage, form }
     }
 

@@ -4,7 +4,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::RuleChecks;
 use crate::{
-    field::{FieldError, Verbatim, child, key},
+    field::{FieldError, Verbatim, aggregate, child, key},
     structural::{
         Json, Node, Structural, embedded,
         object_meta::{self, Metadata},
@@ -135,21 +135,6 @@ impl<'s> Walk<'s, '_> {
         }
         found.append(&mut more);
         found
-    }
-}
-
-/// Several errors in one text: each once, in brackets where there are more than one.
-fn aggregate(errors: &[FieldError]) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    match &texts[..] {
-        [one] => one.clone(),
-        _ => format!("[{}]", texts.join(", ")),
     }
 }
 
