@@ -31,7 +31,8 @@ pub(crate) async fn to_stored(
         let arena = Bump::new();
         let tree = converted(store, &arena, &text).map_err(ConversionError::new)?;
         let selectable = store.served.strategy.selectable();
-        *attributes = metadata::attributes(&tree, selectable, conversion.stored_form);
+        // Whoever reads it in the version that is stored looks whether it lacks defaults, as if it were an old one.
+        *attributes = metadata::attributes(&tree, selectable, 0);
         *object = encoded(store, &tree, conversion.stored_version);
     }
     Ok(write)

@@ -34,8 +34,6 @@ pub struct Conversion<'k> {
     pub conversions: &'k Conversions,
     /// The version that objects are stored in: `GROUP/VERSION`.
     pub stored_version: &'k str,
-    /// The number of the form that they have there.
-    pub stored_form: u32,
 }
 
 /// One version of a custom kind. Objects are trees without a schema, `kind` and `apiVersion` included; their metadata

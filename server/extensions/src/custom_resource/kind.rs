@@ -133,8 +133,7 @@ impl CustomKind for Kind {
 
     fn conversion(&self) -> Option<Conversion<'_>> {
         let Converting { converter, conversions, .. } = self.converting.as_ref()?;
-        let stored_version = &self.schemas.storage.api_version;
-        Some(Conversion { converter, conversions, stored_version, stored_form: self.schemas.form })
+        Some(Conversion { converter, conversions, stored_version: &self.schemas.storage.api_version })
     }
 
     fn read_as_stored<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) -> bool {
