@@ -15,8 +15,8 @@ use ringbolt_controlplane::{
 };
 use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsConfig, give_back_memory};
 use ringbolt_extensions::{ConverterFactory, definition};
-use ringbolt_outgoing::Outgoing;
 use ringbolt_machinery::schema::Schema;
+use ringbolt_outgoing::Outgoing;
 use ringbolt_storage::embedded::{Embedded, EmbeddedOptions};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},

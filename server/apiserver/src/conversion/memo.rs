@@ -76,9 +76,7 @@ impl Memo {
             _ if self.known.borrow().len() >= MANAGED_FIELDS_CONVERSIONS_MAX => {
                 Err(ConversionError::new("managed fields are of too many versions"))
             }
-            Some(conversion) => {
-                convert_one(conversion, wanted.text.clone(), &wanted.from, &wanted.to).await
-            }
+            Some(conversion) => convert_one(conversion, wanted.text.clone(), &wanted.from, &wanted.to).await,
             None => Err(ConversionError::new("the kind has no converter")),
         };
         self.known.borrow_mut().push(Known { wanted, outcome });

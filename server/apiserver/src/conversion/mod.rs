@@ -33,16 +33,16 @@ use bytes::Bytes;
 use ringbolt_machinery::status::Status;
 use ringbolt_storage::object::Object;
 
-use self::{
-    pool::Pool,
-    slot::{Promise, Slot, Waiting},
-    worker::Worker,
-};
 pub(crate) use self::{
     memo::{Memo, Versioned},
     shadow::{at_revision, stored_version},
     slot::Shadow,
     storing::{and_back, to_stored},
+};
+use self::{
+    pool::Pool,
+    slot::{Promise, Slot, Waiting},
+    worker::Worker,
 };
 use crate::{core::random_uuid, endpoints::resource::ResourceStore, registry::Conversion};
 

@@ -56,11 +56,7 @@ impl Drop for Batch {
 }
 
 /// Begins to convert objects; each slot is filled in the end.
-pub(super) fn begin(
-    store: &Arc<ResourceStore>,
-    shared: &Arc<Shared>,
-    wanted: Vec<(Arc<Object>, Arc<Slot>)>,
-) {
+pub(super) fn begin(store: &Arc<ResourceStore>, shared: &Arc<Shared>, wanted: Vec<(Arc<Object>, Arc<Slot>)>) {
     let permit = shared.worker.permit(wanted.iter().map(|(object, _)| object.json.len()).sum());
     let Some(permit) = permit.map(Arc::new) else {
         let busy = ConversionError::busy();

@@ -27,7 +27,8 @@ pub(crate) async fn to_stored(
         return Ok(write);
     };
     if let Action::Put { object, attributes, .. } = &mut write.action {
-        let text = convert(store, conversion, object, &store.group_version, conversion.stored_version).await?;
+        let text =
+            convert(store, conversion, object, &store.group_version, conversion.stored_version).await?;
         let arena = Bump::new();
         let tree = converted(store, &arena, &text).map_err(ConversionError::new)?;
         let selectable = store.served.strategy.selectable();
@@ -39,10 +40,7 @@ pub(crate) async fn to_stored(
 }
 
 /// Makes of a write as it would be stored one of the version again: what a dry run shows.
-pub(crate) async fn and_back(
-    store: &Arc<ResourceStore>,
-    mut write: Write,
-) -> Result<Write, ConversionError> {
+pub(crate) async fn and_back(store: &Arc<ResourceStore>, mut write: Write) -> Result<Write, ConversionError> {
     let Some(conversion) = conversion(store).filter(|c| c.stored_version != store.group_version) else {
         return Ok(write);
     };

@@ -135,9 +135,7 @@ impl Selection {
                 let found = snapshot.get(&format!("{}{name}", self.prefix));
                 Box::new(found.filter(|object| after.is_none_or(|after| &*object.key > after)).into_iter())
             }
-            _ => {
-                Box::new(snapshot.range(&self.prefix, after).filter(|object| self.is_candidate(object)))
-            }
+            _ => Box::new(snapshot.range(&self.prefix, after).filter(|object| self.is_candidate(object))),
         }
     }
 

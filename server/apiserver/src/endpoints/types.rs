@@ -52,7 +52,11 @@ impl ResourceStore {
     }
 
     /// A stored object of a custom kind as it was written: it says its kind, and the version that it was stored in.
-    pub(crate) fn decode_stored_plainly<'a>(&self, arena: &'a Bump, stored: &'a [u8]) -> Result<Value<'a>, Status> {
+    pub(crate) fn decode_stored_plainly<'a>(
+        &self,
+        arena: &'a Bump,
+        stored: &'a [u8],
+    ) -> Result<Value<'a>, Status> {
         let failed = |e: json::DecodeError| Status::internal_error(e.to_string());
         let meta = json::decode_stored(arena, self.schema, self.partial_type, stored).map_err(failed)?;
         let end = scan::metadata_end(stored)
@@ -101,7 +105,12 @@ impl ResourceStore {
 
     /// The stored form of a custom object: metadata as the Schema has it, then all else in the order of the keys, and at
     /// last the version that it is stored in.
-    pub(crate) fn encode_custom_into(&self, object: &Value<'_>, stored_version: &str, out: &mut Vec<u8>) -> u32 {
+    pub(crate) fn encode_custom_into(
+        &self,
+        object: &Value<'_>,
+        stored_version: &str,
+        out: &mut Vec<u8>,
+    ) -> u32 {
         let splice = self.encode_members_into(object, out);
         out.extend_from_slice(STORED_VERSION);
         out.extend_from_slice(stored_version.as_bytes());

@@ -238,7 +238,12 @@ impl WatchSource {
     }
 
     /// The bytes of an event.
-    pub(super) fn frame(&self, kind: EventKind, json: &Bytes, object: Option<&Object>) -> Result<Frame, Status> {
+    pub(super) fn frame(
+        &self,
+        kind: EventKind,
+        json: &Bytes,
+        object: Option<&Object>,
+    ) -> Result<Frame, Status> {
         let render = self.render();
         if self.answer.media.format == Format::Protobuf {
             let message = render.protobuf(json, object)?;

@@ -34,7 +34,9 @@ pub(super) fn accept<'a>(
         Value::Null => return Err("unexpected end of JSON input".to_owned()),
         other => {
             let what = other.json_kind();
-            return Err(format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"));
+            return Err(format!(
+                "json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+            ));
         }
     };
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("");
@@ -68,8 +70,8 @@ pub(super) fn accept<'a>(
         }
     }
     let metadata = metadata(arena, original, object.get("metadata"));
-    let metadata = metadata
-        .map_err(|why| format!("conversion webhook for {shown} returned invalid metadata: {why}"))?;
+    let metadata =
+        metadata.map_err(|why| format!("conversion webhook for {shown} returned invalid metadata: {why}"))?;
     object.insert("metadata", metadata);
     Ok(Value::Map(object))
 }
@@ -83,7 +85,9 @@ fn metadata<'a>(
     let said = match said {
         None => return Err("missing metadata in converted object".to_owned()),
         Some(Value::Map(said)) => said,
-        Some(other) => return Err(format!("invalid metadata of type {} in converted object", go_type(other))),
+        Some(other) => {
+            return Err(format!("invalid metadata of type {} in converted object", go_type(other)));
+        }
     };
     let mut metadata = match original.path(&["metadata"]) {
         Some(Value::Map(metadata)) => metadata.clone(),
@@ -157,15 +161,22 @@ mod tests {
         let of = |metadata: &str| {
             format!(r#"{{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{metadata},"spec":{{"y":2}}}}"#)
         };
-        let same = r#"{"name":"a","namespace":"n","uid":"u","labels":{"a":"b"},"annotations":{"old bad":"kept"}}"#;
+        let same =
+            r#"{"name":"a","namespace":"n","uid":"u","labels":{"a":"b"},"annotations":{"old bad":"kept"}}"#;
         // Nothing else of the metadata is taken, and what was wrong with it before is let be.
         check(
             &of(same),
-            Ok(r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"name":"a","namespace":"n","uid":"u","generation":3,"labels":{"a":"b"},"annotations":{"old bad":"kept"},"finalizers":["x/y"]},"spec":{"y":2}}"#),
+            Ok(
+                r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"name":"a","namespace":"n","uid":"u","generation":3,"labels":{"a":"b"},"annotations":{"old bad":"kept"},"finalizers":["x/y"]},"spec":{"y":2}}"#,
+            ),
         );
         check(
-            &of(r#"{"name":"a","namespace":"n","uid":"u","generation":9,"labels":null,"annotations":{"c":"d"}}"#),
-            Ok(r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"name":"a","namespace":"n","uid":"u","generation":3,"annotations":{"c":"d"},"finalizers":["x/y"]},"spec":{"y":2}}"#),
+            &of(
+                r#"{"name":"a","namespace":"n","uid":"u","generation":9,"labels":null,"annotations":{"c":"d"}}"#,
+            ),
+            Ok(
+                r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"name":"a","namespace":"n","uid":"u","generation":3,"annotations":{"c":"d"},"finalizers":["x/y"]},"spec":{"y":2}}"#,
+            ),
         );
         let object = "conversion webhook for ex.io/v1, Kind=Foo returned invalid object";
         let metadata = "conversion webhook for ex.io/v1, Kind=Foo returned invalid metadata";
@@ -184,9 +195,8 @@ mod tests {
         fails(&of(r#"{"name":"z"}"#), &format!("{object}: must have the same name: a != z"));
         fails(&of(r#"{"name":"a"}"#), &format!("{object}: must have the same namespace: n != "));
         fails(&of(r#"{"name":"a","namespace":"n"}"#), &format!("{object}: must have the same UID: u != "));
-        let with = |labels: &str| {
-            of(&format!(r#"{{"name":"a","namespace":"n","uid":"u","labels":{labels}}}"#))
-        };
+        let with =
+            |labels: &str| of(&format!(r#"{{"name":"a","namespace":"n","uid":"u","labels":{labels}}}"#));
         fails(
             &with("\"x\""),
             &format!("{metadata}: invalid metadata.labels of type string in converted object"),
@@ -197,7 +207,9 @@ mod tests {
         );
         fails(
             &with(r#"{"a":"b c"}"#),
-            &format!("{metadata}: metadata.labels: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"),
+            &format!(
+                "{metadata}: metadata.labels: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            ),
         );
     }
 }

@@ -96,18 +96,9 @@ impl Counts {
     }
 
     /// Objects of a definition came from one version into another, or did not.
-    pub(super) fn note(
-        &self,
-        (definition, from, to): (&str, &str, &str),
-        succeeded: bool,
-        took: Duration,
-    ) {
-        let series = Series {
-            definition: definition.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
-            succeeded,
-        };
+    pub(super) fn note(&self, (definition, from, to): (&str, &str, &str), succeeded: bool, took: Duration) {
+        let series =
+            Series { definition: definition.to_owned(), from: from.to_owned(), to: to.to_owned(), succeeded };
         let mut counted = self.counted();
         let counts = &mut counted.by_definition;
         if counts.len() < CONVERSION_SERIES_MAX || counts.contains_key(&series) {

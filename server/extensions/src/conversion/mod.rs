@@ -13,11 +13,7 @@ mod webhook;
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use ringbolt_apiserver::{
-    conversion::Conversions,
-    metrics::Exposition,
-    registry::ObjectConvertor,
-};
+use ringbolt_apiserver::{conversion::Conversions, metrics::Exposition, registry::ObjectConvertor};
 use ringbolt_controlplane::tree::Members;
 use ringbolt_machinery::value::{Map, Value};
 use ringbolt_outgoing::{Hook, HookConfig, HookService, Outgoing, ServiceResolver};

@@ -116,10 +116,9 @@ fn check_kind(version: ReviewVersion, meta: &TypeMeta) -> Result<(), String> {
         _ => false,
     };
     Err(match is_known {
-        true => format!(
-            "converting ({said_version}.{kind}) to ({}.{KIND}): unknown conversion",
-            version.name()
-        ),
+        true => {
+            format!("converting ({said_version}.{kind}) to ({}.{KIND}): unknown conversion", version.name())
+        }
         false => format!("no kind \"{kind}\" is registered for version \"{said}\" {SCHEME}"),
     })
 }
@@ -151,10 +150,7 @@ pub(super) fn converted<'v, 'a>(
     let response = review.path(&["response"]).filter(|response| !response.is_null());
     let response = response.ok_or("no response provided")?;
     let unreadable = |what: &str, value: &Value<'_>, ty: &str| {
-        format!(
-            "json: cannot unmarshal {} into Go struct field {what} of type {ty}",
-            value.json_kind()
-        )
+        format!("json: cannot unmarshal {} into Go struct field {what} of type {ty}", value.json_kind())
     };
     let name = version.name();
     let Some(members) = response.as_map() else {
@@ -163,11 +159,7 @@ pub(super) fn converted<'v, 'a>(
     let said = members.get("uid").and_then(Value::as_str).unwrap_or("");
     // The older version has no such rule.
     if version == ReviewVersion::V1 && said != uid {
-        return Err(format!(
-            "expected response.uid={}, got {}",
-            quote::go_quote(uid),
-            quote::go_quote(said)
-        ));
+        return Err(format!("expected response.uid={}, got {}", quote::go_quote(uid), quote::go_quote(said)));
     }
     let text = |name: &str| response.str_at(&["result", name]).unwrap_or("");
     match (text("status"), text("message")) {

@@ -121,9 +121,8 @@ impl Asked {
             (Err(format!("conversion webhook for {shown} failed: {why}")), Some(failure))
         };
         let arena = Bump::new();
-        let read = answer
-            .map_err(|error| error.text)
-            .and_then(|answer| review::read(&arena, *review, &answer));
+        let read =
+            answer.map_err(|error| error.text).and_then(|answer| review::read(&arena, *review, &answer));
         let answered = match read {
             Ok(answered) => answered,
             Err(why) => return failed(why, Failure::Call),
