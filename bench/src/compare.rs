@@ -9,6 +9,7 @@ pub mod h2load;
 pub mod http;
 pub mod latency;
 pub mod limits;
+mod memory;
 mod meta;
 mod nginx;
 pub mod own;

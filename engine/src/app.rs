@@ -1,7 +1,7 @@
 //! The application's side: what a core calls, and what it tells about a connection.
 
 use crate::io::{CoreIo, Io};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Instant};
 
 /// An application: one value a core, made and used on that core's thread only.
 ///
@@ -35,6 +35,30 @@ pub trait App: Sized + 'static {
     fn closed(&mut self, conn: Self::Conn);
     /// Somebody called [`crate::CoreHandle::wake_core`], or the core's timer ran out.
     fn core_woken(&mut self, core: &mut CoreIo<'_>);
+    /// What is expected to happen within a fraction of a millisecond. A core with nothing else to do asks before it sleeps,
+    /// and stays awake for that long; but not the next times that it is told the same, where nothing came.
+    fn expects(&self, now: Instant) -> Option<Expected> {
+        let _ = now;
+        None
+    }
+}
+
+/// What an application expects to happen soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// What it is.
+    pub news: News,
+    /// When it will not come any more, or not be worth staying awake for.
+    pub until: Instant,
+}
+
+/// What comes to a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Another thread wakes a connection or the core.
+    Wake,
+    /// A peer that was answered sends the next request.
+    Bytes,
 }
 
 /// A connection of a core. The generation makes an old value harmless: it names no later connection.

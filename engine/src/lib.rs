@@ -38,7 +38,7 @@ mod tls;
 mod turns;
 mod wake;
 
-pub use app::{App, ConnId, ConnInfo, TimerKind, TlsInfo, TlsVersion};
+pub use app::{App, ConnId, ConnInfo, Expected, News, TimerKind, TlsInfo, TlsVersion};
 pub use config::{EngineConfig, Listener};
 pub use disk::{DirLock, DiskFile, LockError, RingDisk};
 pub use engine::{Engine, EngineHandle};

@@ -231,6 +231,14 @@ impl Ring {
         }
     }
 
+    /// Whether completions wait, or work the kernel has put off until it is entered.
+    pub(crate) fn has_news(&mut self) -> bool {
+        let queue = self.ring.submission();
+        let put_off = queue.taskrun() || queue.cq_overflow();
+        drop(queue);
+        put_off || !self.ring.completion().is_empty()
+    }
+
     /// Takes the completions there are.
     pub(crate) fn take(&mut self, into: &mut Vec<Completion>) {
         into.append(&mut self.early);
@@ -241,11 +249,9 @@ impl Ring {
 fn build(entries: u32, deferred: bool) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     builder.setup_cqsize(entries.saturating_mul(4)).setup_clamp().setup_submit_all().dontfork();
-    builder.setup_coop_taskrun().setup_single_issuer();
+    builder.setup_coop_taskrun().setup_single_issuer().setup_taskrun_flag();
     if deferred {
         builder.setup_defer_taskrun();
-    } else {
-        builder.setup_taskrun_flag();
     }
     builder.build(entries)
 }

@@ -11,6 +11,9 @@ pub const READY_STEP: Duration = Duration::from_millis(5);
 pub const END: Duration = Duration::from_secs(20);
 /// Time between waking a paused server and loading it: its timers that fell due while it stood still run first.
 pub const SETTLE: Duration = Duration::from_millis(400);
+/// Memory that is made sure to be there before a run: what the larger of the servers grows by in one. 2 s of the client's
+/// core where the host must give all of it.
+pub const WARM_BYTES: usize = 1 << 30;
 /// How often resident memory is read. A read costs about 10 µs of the client's core a process.
 pub const MEMORY_STEP: Duration = Duration::from_millis(50);
 /// Points of a memory curve that are kept; a picture shows no more.

@@ -26,6 +26,10 @@ pub(super) const SAME_WORK: &[&str] = &[
     "All connections are over loopback. Where the system's congestion control paces (BBR), Ringbolt gives such \
      connections one without pacing, and the peer does not: set net.ipv4.tcp_congestion_control=cubic to compare \
      without.",
+    "Before each run 1 GiB of memory is taken from the machine and given back: a virtual machine may have lent its free \
+     memory to the host, which takes 2 ms of CPU a MiB to give it back, and would be counted to the side that grows.",
+    "A client with one write in flight looks for its answer without sleeping, so that its own CPU's getting up is in no \
+     latency.",
     "Requests that fail or answer with another status (403 and 429 among them) are errors. A case with errors is marked; \
      where they are more than one in 1,000, and it is none of watches, its figures are refused.",
     "CPU is read from /proc/PID/task/*/schedstat and /proc/PID/stat; memory is VmRSS, read every 50 ms.",

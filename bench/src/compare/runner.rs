@@ -5,7 +5,7 @@ use std::{fs::File, io::Write as _, process::ExitCode};
 use super::{
     CompareArgs,
     bench::Bench,
-    limits,
+    limits, memory,
     meta::{self, installed},
     nginx, seed, server,
     server::Server,
@@ -157,7 +157,8 @@ fn run_case(
                 server.resume();
                 std::thread::sleep(limits::SETTLE);
             }
-            let done = case.work.run(bench, case, side, server).and_then(|mut measurement| {
+            let done = memory::warm().and_then(|()| case.work.run(bench, case, side, server));
+            let done = done.and_then(|mut measurement| {
                 measurement.run = run;
                 answered(case, &measurement)?;
                 findings.keep(measurement)

@@ -130,6 +130,9 @@ pub(crate) fn run(
             format!("{} in flight: the connections take {most}; raise --connections", plan.in_flight);
         return Err(LoadError::new(message));
     }
+    if plan.in_flight == 1 && plan.rate.is_none() {
+        driver.stay_awake();
+    }
     let now = Instant::now();
     let mut writes = Writes::new(plan, objects, now, window(now))?;
     driver.run(&mut writes)?;

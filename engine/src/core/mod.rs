@@ -3,7 +3,8 @@
 //! A round: read the clock, run timers, take completions, take mail, then look at every connection that something
 //! happened to (`settle`: make records, submit one send, arm or cancel its receive, move its end along), let those have
 //! their turn for which something came or that have much to send (`turn`), as long as the round may last, and enter the
-//! kernel once. A round with nothing to do sleeps in the kernel until something comes.
+//! kernel once. A round with nothing to do sleeps in the kernel until something comes, but for a moment where the
+//! application expects news at once (`vigil`).
 
 mod accept;
 mod calls;
@@ -11,6 +12,7 @@ mod receive;
 mod send;
 mod settle;
 mod turn;
+mod vigil;
 
 use crate::{
     app::{App, ConnId},
@@ -63,6 +65,7 @@ pub(crate) struct Core<A: App> {
     held_buffers: usize,
     /// Connections whose receive found no buffer, in the order they are to try again.
     starved: VecDeque<u32>,
+    vigil: vigil::Vigil,
 }
 
 struct Slot<C> {
@@ -96,6 +99,7 @@ impl<A: App> Core<A> {
             turns: Turns::default(),
             held_buffers: 0,
             starved: VecDeque::new(),
+            vigil: vigil::Vigil::default(),
         }
     }
 
@@ -138,6 +142,9 @@ impl<A: App> Core<A> {
             self.wake_armed = true;
         }
         let busy = !self.state.dirty.is_empty() || !self.turns.is_empty() || !self.starved.is_empty();
+        if !busy && self.keep_vigil()? {
+            return Ok(());
+        }
         if busy || !self.state.handle.fall_asleep() {
             return self.state.ring.enter(Some(Duration::ZERO));
         }

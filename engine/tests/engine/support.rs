@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ringbolt_engine::{
-    App, ConnId, ConnInfo, CoreHandle, CoreIo, Engine, EngineConfig, EngineHandle, Flow, Io, Listener,
-    TimerKind, TlsConfig,
+    App, ConnId, ConnInfo, CoreHandle, CoreIo, Engine, EngineConfig, EngineHandle, Expected, Flow, Io,
+    Listener, News, TimerKind, TlsConfig,
 };
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use std::{
     net::{Shutdown, SocketAddr, TcpStream},
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -30,6 +30,8 @@ pub(crate) struct Script {
 /// What the test sees of the application.
 #[derive(Default)]
 pub(crate) struct Board {
+    /// Whether the application expects news.
+    pub expects: AtomicBool,
     pub parked: Mutex<Vec<(CoreHandle, ConnId)>>,
     pub log: Mutex<Vec<String>>,
     pub infos: Mutex<Vec<ConnInfo>>,
@@ -234,6 +236,11 @@ impl App for Script {
 
     fn closed(&mut self, _conn: Conn) {
         self.shared.closed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn expects(&self, now: Instant) -> Option<Expected> {
+        let is_expected = self.shared.expects.load(Ordering::SeqCst);
+        is_expected.then(|| Expected { news: News::Wake, until: now + ringbolt_engine::limits::VIGIL_MAX })
     }
 
     fn core_woken(&mut self, core: &mut CoreIo<'_>) {

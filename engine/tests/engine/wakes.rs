@@ -110,3 +110,24 @@ fn no_wake_is_lost_under_pressure() {
     }
     client.write_all(b"echo\n").unwrap();
 }
+
+#[test]
+fn a_core_that_stays_awake_for_news_serves_what_comes_meanwhile() {
+    let server = serve(1);
+    server.board.expects.store(true, Ordering::SeqCst);
+    let (mut waiting, mut other) = (server.connect(), server.connect());
+    // More often than a core lets pass after it waited in vain.
+    for round in 0..300u64 {
+        assert_eq!(ask(&mut waiting, "park\n"), "parked\n");
+        let (core, id) = server.board.parked.lock().unwrap().pop().unwrap();
+        let waker = thread::spawn(move || {
+            // Before the core looks, while it does, and when it has given up.
+            thread::sleep(Duration::from_micros(round % 7 * 100));
+            core.wake(id);
+        });
+        assert_eq!(ask(&mut other, "note\n"), "noted\n");
+        assert_eq!(read_line(&mut waiting), "woken\n");
+        waker.join().unwrap();
+    }
+    assert_eq!(server.board.woken.load(Ordering::SeqCst), 300);
+}

@@ -4,13 +4,20 @@ use std::{
     cell::{Cell, OnceCell, RefCell},
     future::Future,
     ops::Deref,
+    pin::Pin,
     rc::Rc,
     sync::Arc,
+    task::{Context, Poll},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use bumpalo::Bump;
-use ringbolt_storage::{hub::Hub, storage::Storage};
+use ringbolt_storage::{
+    api::Write,
+    future::{WriteFuture, WriteResult},
+    hub::Hub,
+    storage::Storage,
+};
 
 use crate::{
     authentication::service_account::{Lookup, VerifiedTokens},
@@ -53,6 +60,8 @@ pub struct CoreState {
     pub turn: Cell<Instant>,
     /// This core's part of API Priority and Fairness; nothing where that is off.
     pub flow_control: OnceCell<Rc<CoreFlowControl>>,
+    /// When a write ended that was the only one under way.
+    pub wrote_alone: Cell<Option<Instant>>,
     /// Where the events of watches are counted; nowhere until it is set.
     pub metrics: OnceCell<Arc<Metrics>>,
     /// Events as they went out, for the next watcher that wants them so.
@@ -80,6 +89,8 @@ pub struct Counters {
     pub mutating_inflight: Cell<u32>,
     /// Requests that are not long-running (what a shutdown drains).
     pub waited_for: Cell<u32>,
+    /// Writes that this core handed to the store and that are not durable yet.
+    pub writes_under_way: Cell<u32>,
     /// Open watches, where a shutdown is to end them one after the other.
     pub watches: Cell<u32>,
 }
@@ -96,12 +107,17 @@ pub struct Permit {
 impl Permit {
     /// Counts one, unless `limit` is reached already.
     pub fn take(core: &CoreContext, counter: Counter, limit: u32) -> Option<Permit> {
-        let cell = counter(&core.counters);
-        if cell.get() >= limit {
+        if counter(&core.counters).get() >= limit {
             return None;
         }
+        Some(Permit::count(core, counter))
+    }
+
+    /// Counts one.
+    fn count(core: &CoreContext, counter: Counter) -> Permit {
+        let cell = counter(&core.counters);
         cell.set(cell.get() + 1);
-        Some(Permit { core: core.clone(), counter })
+        Permit { core: core.clone(), counter }
     }
 }
 
@@ -112,7 +128,31 @@ impl Drop for Permit {
     }
 }
 
+/// A write under way, counted for as long as somebody waits for it.
+struct UnderWay {
+    write: WriteFuture,
+    counted: Permit,
+}
+
+impl Future for UnderWay {
+    type Output = WriteResult;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<WriteResult> {
+        let result = Pin::new(&mut self.write).poll(context);
+        let core = &self.counted.core;
+        if result.is_ready() {
+            core.wrote_alone.set((core.counters.writes_under_way.get() == 1).then(Instant::now));
+        }
+        result
+    }
+}
+
 impl CoreContext {
+    /// Hands a write to the store. The future resolves once it is durable and published, or refused.
+    pub fn submit(&self, write: Write) -> impl Future<Output = WriteResult> + Unpin + use<> {
+        let counted = Permit::count(self, |counters| &counters.writes_under_way);
+        UnderWay { write: self.storage.submit(write), counted }
+    }
+
     /// The context of core `index`.
     pub fn new(
         index: usize,
@@ -129,6 +169,7 @@ impl CoreContext {
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             turn: Cell::new(Instant::now()),
             flow_control: OnceCell::new(),
+            wrote_alone: Cell::new(None),
             metrics: OnceCell::new(),
             frames: EventFrames::default(),
             verified_tokens: VerifiedTokens::default(),

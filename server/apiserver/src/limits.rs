@@ -118,6 +118,9 @@ const _: () = assert!(REQUEST_BODY < UPLOADS_SOFT_BYTES && UPLOADS_SOFT_BYTES < 
 pub const REQUEST_SERIES: usize = 4096;
 /// Series a core keeps of metrics by resource, a power of two; more resources than most clusters have.
 pub const RESOURCE_SERIES: usize = 1024;
+/// How long after a lone write a core stays awake for the next one: who writes one object after the other takes less from
+/// an answer to the next request.
+pub const NEXT_WRITE: Duration = Duration::from_micros(100);
 /// Shortest time a watch lives without `timeoutSeconds`, where `--min-request-timeout` says nothing else; each lives
 /// between this and twice as long, so that clients that came together do not come back together.
 pub const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);

@@ -74,6 +74,8 @@ pub(crate) struct Driver {
     to_send: Vec<usize>,
     /// Connections that may have more to read.
     unread: Vec<usize>,
+    /// Looks for answers without sleeping.
+    awake: bool,
 }
 
 impl Driver {
@@ -86,6 +88,7 @@ impl Driver {
             scratch: vec![0; limits::READ_BYTES],
             to_send: Vec::new(),
             unread: Vec::new(),
+            awake: false,
         };
         driver.add(target, count)?;
         Ok(driver)
@@ -121,6 +124,11 @@ impl Driver {
         }
     }
 
+    /// Does not sleep from here on, so that the time in which a CPU gets up is in no latency.
+    pub(crate) fn stay_awake(&mut self) {
+        self.awake = true;
+    }
+
     /// Connections there are.
     pub(crate) fn len(&self) -> usize {
         self.connections.len()
@@ -152,7 +160,7 @@ impl Driver {
                 work.lost(&error.0)?;
             }
         }
-        let timeout = if self.unread.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let timeout = if self.unread.is_empty() && !self.awake { timeout } else { Some(Duration::ZERO) };
         match self.poll.poll(&mut self.events, timeout) {
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
             polled => polled?,

@@ -198,7 +198,7 @@ impl Create {
                 }
                 taken
             } else {
-                let write = self.core.storage.submit(prepared.write.with(prepared.charges));
+                let write = self.core.submit(prepared.write.with(prepared.charges));
                 match prepared.handed_out.until(write).await {
                     Ok(object) if self.store.converts => {
                         let json = Box::pin(conversion::written(&self.store, &object)).await?;

@@ -157,7 +157,7 @@ impl Delete {
                 }
                 Step::Write(write, deleted) => (write, deleted),
                 Step::Retire { mark, marked } => {
-                    match self.core.storage.submit(mark).await {
+                    match self.core.submit(mark).await {
                         Ok(object) => return self.remove_marked(object, marked, name).await,
                         Err(WriteError::Precondition(now)) => stored = now,
                         Err(error) => return Err(write::status(store, namespace, name, error)),
@@ -165,7 +165,7 @@ impl Delete {
                     continue;
                 }
             };
-            match self.core.storage.submit(write).await {
+            match self.core.submit(write).await {
                 Ok(object) => {
                     return Ok(match deleted {
                         Deleted::Gone { uid, .. } => Deleted::Gone { last: object.json.clone(), uid },
@@ -197,7 +197,7 @@ impl Delete {
         let store = &*self.store;
         let Deleted::Gone { uid, .. } = marked else { return Ok(marked) };
         for _ in 0..UPDATE_ATTEMPTS {
-            match self.core.storage.submit(write::remove(store, &stored)).await {
+            match self.core.submit(write::remove(store, &stored)).await {
                 Ok(object) => return Ok(Deleted::Gone { last: object.json.clone(), uid }),
                 Err(WriteError::Precondition(Some(now))) if scan::identity(&now.json).uid == uid => {
                     stored = now

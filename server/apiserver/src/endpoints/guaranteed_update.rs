@@ -43,7 +43,7 @@ pub(crate) async fn guaranteed_update(
             Ok(Some(write::put(store, &tree, encoded, Precondition::Revision(object.revision))))
         })?;
         let Some(write) = write else { return Ok(object.revision) };
-        match core.storage.submit(write).await {
+        match core.submit(write).await {
             Ok(object) => return Ok(object.revision),
             Err(WriteError::Precondition(now)) => stored = now,
             Err(error) => return Err(write::status(store, namespace, name, error)),

@@ -282,7 +282,7 @@ impl<C: Change> Update<C> {
                 let json = removed.unwrap_or_else(|| dry_run_json(&write, old.as_deref(), ""));
                 return Ok((code, json));
             }
-            match given.until(self.core.storage.submit(write.with(charges))).await {
+            match given.until(self.core.submit(write.with(charges))).await {
                 Ok(object) => {
                     let json = match removed {
                         Some(json) => json,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use ringbolt_engine::{App, ConnInfo, CoreIo, Io, OutQueue, TimerKind};
+use ringbolt_engine::{App, ConnInfo, CoreIo, Expected, Io, News, OutQueue, TimerKind, limits::VIGIL_MAX};
 use ringbolt_protocol::exchange::Output;
 use ringbolt_storage::api::CommitListener;
 use rustls_pki_types::CertificateDer;
@@ -220,6 +220,16 @@ impl App for ServerApp {
     }
 
     fn closed(&mut self, _conn: Box<Conn>) {}
+
+    fn expects(&self, now: Instant) -> Option<Expected> {
+        let core = &self.site.core;
+        // More of them share a flush and are served while the next one runs: they need not be waited for awake.
+        if core.counters.writes_under_way.get() == 1 {
+            return Some(Expected { news: News::Wake, until: now + VIGIL_MAX });
+        }
+        let until = core.wrote_alone.get()? + limits::NEXT_WRITE;
+        (until > now).then_some(Expected { news: News::Bytes, until })
+    }
 
     fn core_woken(&mut self, core: &mut CoreIo<'_>) {
         self.site.core.begin_turn();
