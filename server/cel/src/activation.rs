@@ -22,6 +22,9 @@ pub struct Inputs<'a> {
     pub object: Option<&'a Value<'a>>,
     /// What it was before.
     pub old_object: Option<&'a Value<'a>>,
+    /// Whether both are told from Go's own types, as those of built-in kinds are where nothing is changed: errors about
+    /// their keys say so.
+    pub typed: bool,
     /// The parameters.
     pub params: Option<&'a Value<'a>>,
     /// The request (`AdmissionRequest`).
@@ -75,17 +78,18 @@ impl<'a> Activation<'a> {
 
     /// What a name stands for; `None` where there is no such thing here.
     pub(crate) fn get(&'a self, variable: Variable) -> Option<Val<'a>> {
-        let plain = |value: Option<&'a Value<'a>>| {
-            Some(value.map_or(Val::Null, |value| data::plain(value, self.arena)))
+        let plain = |value: Option<&'a Value<'a>>, typed| {
+            Some(value.map_or(Val::Null, |value| data::plain(value, typed, self.arena)))
         };
+        let typed = self.inputs.typed;
         let question = |question| Some(Val::Question(self.arena.alloc(question)));
         let asked = |authorizer| Asked { authorizer, who: Subject::Requester };
         match variable {
-            Variable::Object => plain(self.inputs.object),
-            Variable::OldObject => plain(self.inputs.old_object),
-            Variable::Params => plain(self.inputs.params),
-            Variable::Request => plain(self.inputs.request),
-            Variable::NamespaceObject => plain(self.inputs.namespace),
+            Variable::Object => plain(self.inputs.object, typed),
+            Variable::OldObject => plain(self.inputs.old_object, typed),
+            Variable::Params => plain(self.inputs.params, true),
+            Variable::Request => plain(self.inputs.request, true),
+            Variable::NamespaceObject => plain(self.inputs.namespace, true),
             Variable::Authorizer => question(Question::Authorizer(asked(self.inputs.authorizer?))),
             Variable::RequestResource => {
                 let asked = asked(self.inputs.authorizer?);

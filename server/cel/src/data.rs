@@ -80,18 +80,18 @@ pub(crate) fn val<'a>(value: &'a Value<'a>, schema: &'a Schema, arena: &'a Bump)
     }
 }
 
-/// A part of an object that nothing is known of but what JSON says.
-pub(crate) fn plain<'a>(value: &'a Value<'a>, arena: &'a Bump) -> Val<'a> {
+/// A part of an object that nothing is known of but what JSON says, and whether its kind is built in.
+pub(crate) fn plain<'a>(value: &'a Value<'a>, typed: bool, arena: &'a Bump) -> Val<'a> {
     match value {
         Value::Null => Val::Null,
         Value::Bool(b) => Val::Bool(*b),
         Value::Int(n) => Val::Int(*n),
         Value::Float(d) => Val::Double(*d),
         Value::String(text) => Val::String(text),
-        Value::List(list) => Val::List(List::Plain(list)),
-        Value::Map(map) => Val::Map(MapVal::Plain(map)),
+        Value::List(list) => Val::List(List::Plain(list, typed)),
+        Value::Map(map) => Val::Map(MapVal::Plain(map, typed)),
         Value::Raw(text) => match json::decode_untyped(arena, text.as_bytes()) {
-            Ok(value) => plain(arena.alloc(value), arena),
+            Ok(value) => plain(arena.alloc(value), typed, arena),
             Err(_) => Val::Error("invalid data, opaque text is no JSON"),
         },
     }

@@ -7,6 +7,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 use crate::{
     activation::Activation,
     cost::{LIST_COST, MAP_COST, STRUCT_COST},
+    escaping::unescape,
     program::{Attribute, Base, Fold, Key, Node, Program, Variable},
     runtime_cost::call_cost,
     value::{List, MapVal, NO_SUCH_OVERLOAD, ObjectVal, Val},
@@ -299,7 +300,9 @@ impl<'a> Context<'a> {
                 _ => missing("no such key"),
             },
             Val::Variables(admission) => match key {
-                Val::String(name) => admission.variable(name).or_else(|| missing("no such key")),
+                Val::String(name) => unescape(name)
+                    .and_then(|name| admission.variable(&name))
+                    .or_else(|| missing("no such key")),
                 _ => missing("no such key"),
             },
             Val::List(list) => {
@@ -481,7 +484,7 @@ impl<'a> Context<'a> {
 }
 
 /// What Go calls the type of a value that cannot be iterated over.
-fn go_name(val: Val<'_>) -> &'static str {
+pub(crate) fn go_name(val: Val<'_>) -> &'static str {
     match val {
         Val::Null => "types.Null",
         Val::Bool(_) => "types.Bool",

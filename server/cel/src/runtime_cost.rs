@@ -56,7 +56,7 @@ fn self_compared(list: Val<'_>) -> u64 {
         Val::List(List::Data(_, schema)) => {
             schema.items.as_ref().is_some_and(|items| items.kind == crate::schema::Kind::String)
         }
-        Val::List(List::Plain(list)) => matches!(list.first(), Some(Value::String(_))),
+        Val::List(List::Plain(list, _)) => matches!(list.first(), Some(Value::String(_))),
         Val::List(List::Const(list)) => {
             matches!(list.first().map(|c| c.val()), Some(Val::String(_) | Val::Bytes(_)))
         }

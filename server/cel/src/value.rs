@@ -62,8 +62,8 @@ pub(crate) enum List<'a> {
     Vals(&'a [Val<'a>]),
     /// Of an object, with the list's schema.
     Data(&'a [Value<'a>], &'a Schema),
-    /// Of an object that nothing is known of.
-    Plain(&'a [Value<'a>]),
+    /// Of an object that nothing is known of; whether its kind is built in.
+    Plain(&'a [Value<'a>], bool),
     Const(&'a [Const]),
     /// What a fold gathers: grows in place.
     Growing(&'a RefCell<ArenaVec<'a, Val<'a>>>),
@@ -74,8 +74,8 @@ pub(crate) enum List<'a> {
 pub(crate) enum MapVal<'a> {
     Vals(&'a [(Val<'a>, Val<'a>)]),
     Data(&'a Map<'a>, &'a Schema),
-    /// Of an object that nothing is known of.
-    Plain(&'a Map<'a>),
+    /// Of an object that nothing is known of; whether its kind is built in.
+    Plain(&'a Map<'a>, bool),
     Const(&'a [(Const, Const)]),
     Growing(&'a RefCell<ArenaVec<'a, (Val<'a>, Val<'a>)>>),
 }
@@ -99,7 +99,8 @@ impl<'a> List<'a> {
     pub(crate) fn len(&self) -> usize {
         match self {
             List::Vals(list) => list.len(),
-            List::Data(list, _) | List::Plain(list) => list.len(),
+            List::Data(list, _) => list.len(),
+            List::Plain(list, _) => list.len(),
             List::Const(list) => list.len(),
             List::Growing(list) => list.borrow().len(),
         }
@@ -114,7 +115,7 @@ impl<'a> List<'a> {
                     None => Val::Unknown(value),
                 })
             }
-            List::Plain(list) => list.get(at).map(|value| data::plain(value, arena)),
+            List::Plain(list, typed) => list.get(at).map(|value| data::plain(value, *typed, arena)),
             List::Const(list) => list.get(at).map(Const::val),
             List::Growing(list) => list.borrow().get(at).copied(),
         }
@@ -128,7 +129,7 @@ impl<'a> MapVal<'a> {
     pub(crate) fn len(&self) -> usize {
         match self {
             MapVal::Vals(map) => map.len(),
-            MapVal::Data(map, _) | MapVal::Plain(map) => map.len(),
+            MapVal::Data(map, _) | MapVal::Plain(map, _) => map.len(),
             MapVal::Const(map) => map.len(),
             MapVal::Growing(map) => map.borrow().len(),
         }
@@ -139,10 +140,13 @@ impl<'a> MapVal<'a> {
             MapVal::Vals(map) => map.iter().find(|(k, _)| same_key(*k, key)).map(|(_, v)| *v),
             MapVal::Const(map) => map.iter().find(|(k, _)| same_key(k.val(), key)).map(|(_, v)| v.val()),
             MapVal::Growing(map) => map.borrow().iter().find(|(k, _)| same_key(*k, key)).map(|(_, v)| *v),
-            MapVal::Plain(map) => match key {
-                Val::String(name) => map.get(name).map(|value| data::plain(value, arena)),
+            MapVal::Plain(map, typed) => match key {
+                Val::String(name) => map.get(name).map(|value| data::plain(value, *typed, arena)),
                 Val::Error(_) => Some(key),
-                _ => Some(Val::Error(NO_SUCH_OVERLOAD)),
+                other if *typed => {
+                    Some(Val::error(arena, format!("unsupported map key type: {}", crate::eval::go_name(other))))
+                }
+                _ => None,
             },
             MapVal::Data(map, schema) => match key {
                 Val::String(name) => data::find(map, schema, name, arena),
@@ -158,8 +162,8 @@ impl<'a> MapVal<'a> {
             MapVal::Const(map) => map.iter().map(|(k, v)| (k.val(), v.val())).collect(),
             MapVal::Growing(map) => map.borrow().to_vec(),
             MapVal::Data(map, schema) => data::entries(map, schema, arena),
-            MapVal::Plain(map) => {
-                map.iter().map(|(name, value)| (Val::String(name), data::plain(value, arena))).collect()
+            MapVal::Plain(map, typed) => {
+                map.iter().map(|(name, value)| (Val::String(name), data::plain(value, typed, arena))).collect()
             }
         }
     }
@@ -313,6 +317,7 @@ impl<'a> Val<'a> {
             (Val::List(List::Data(..)) | Val::Map(MapVal::Data(..)), _) => Val::Error(NO_SUCH_OVERLOAD),
             (Val::Unknown(a), Val::Unknown(b)) => Val::Bool(data::same(a, b)),
             (Val::Object(a), Val::Object(b)) => Val::Bool(data::objects_equal(a, b, arena)),
+            (Val::Variables(a), Val::Variables(b)) => Val::Bool(std::ptr::eq(a, b)),
             (Val::Question(_) | Val::Variables(_), _) => Val::Error(NO_SUCH_OVERLOAD),
             _ => Val::Bool(numeric(self, other) == Some(Ordering::Equal)),
         }

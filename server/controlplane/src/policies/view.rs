@@ -91,6 +91,7 @@ impl<'a> View<'a> {
         Ok(Inputs {
             object,
             old_object: old,
+            typed: self.request.attributes.served.custom.is_none(),
             params: None,
             request: Some(self.request_value(matched)),
             namespace: None,
@@ -110,6 +111,7 @@ impl<'a> View<'a> {
         Ok(Inputs {
             object,
             old_object: old,
+            typed: false,
             params: None,
             request: Some(self.request_value(matched)),
             namespace: None,

@@ -72,13 +72,11 @@ impl<'r> DynamicRequest<'r> {
         self.attributes.served.facts.namespaced
     }
 
-    /// The namespace of the request: a request about a namespace is in that, unless it is still to be made.
+    /// The namespace of the request: a request about a namespace is in that, also where it is still to be made.
     pub fn namespace(&self) -> &'r str {
-        let attributes = self.attributes;
-        let is_new = attributes.operation == Operation::Create && attributes.subresource.is_empty();
-        match attributes.is_part_of("", "namespaces") && !is_new {
-            true => attributes.name,
-            false => attributes.namespace,
+        match self.attributes.is_part_of("", "namespaces") {
+            true => self.name,
+            false => self.attributes.namespace,
         }
     }
 
