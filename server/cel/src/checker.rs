@@ -180,7 +180,8 @@ impl Checker<'_> {
     /// The type that a name means here.
     fn type_of_name(&self, name: &str) -> Option<Type> {
         let made = self.env.patch_types && is_patch_type(name);
-        type_named(name).or_else(|| made.then(|| Type::Struct(name.into())))
+        let declared = name.starts_with("kubernetes.") && self.env.objects.contains_key(name);
+        type_named(name).or_else(|| (made || declared).then(|| Type::Struct(name.into())))
     }
 
     fn select_node(&mut self, e: &mut Expr) -> Type {
@@ -257,7 +258,15 @@ impl Checker<'_> {
             if field.optional {
                 given = self.unwrapped(field.value.id, given);
             }
-            if !self.mapping.assign(&wanted, &given) {
+            let unknown = object.name == JSON_PATCH
+                && !matches!(&*field.name, "op" | "path" | "from" | "value")
+                && !given.is_dyn_or_error();
+            if unknown {
+                // A field of no type at all.
+                let message =
+                    format!("expected type of field '{}' is '' but provided type is '{given}'", field.name);
+                self.report(field.id, message);
+            } else if !self.mapping.assign(&wanted, &given) {
                 let message = format!(
                     "expected type of field '{}' is '{wanted}' but provided type is '{given}'",
                     field.name

@@ -143,9 +143,10 @@ impl<'a> MapVal<'a> {
             MapVal::Plain(map, typed) => match key {
                 Val::String(name) => map.get(name).map(|value| data::plain(value, *typed, arena)),
                 Val::Error(_) => Some(key),
-                other if *typed => {
-                    Some(Val::error(arena, format!("unsupported map key type: {}", crate::eval::go_name(other))))
-                }
+                other if *typed => Some(Val::error(
+                    arena,
+                    format!("unsupported map key type: {}", crate::eval::go_name(other)),
+                )),
                 _ => None,
             },
             MapVal::Data(map, schema) => match key {
@@ -162,9 +163,10 @@ impl<'a> MapVal<'a> {
             MapVal::Const(map) => map.iter().map(|(k, v)| (k.val(), v.val())).collect(),
             MapVal::Growing(map) => map.borrow().to_vec(),
             MapVal::Data(map, schema) => data::entries(map, schema, arena),
-            MapVal::Plain(map, typed) => {
-                map.iter().map(|(name, value)| (Val::String(name), data::plain(value, typed, arena))).collect()
-            }
+            MapVal::Plain(map, typed) => map
+                .iter()
+                .map(|(name, value)| (Val::String(name), data::plain(value, typed, arena)))
+                .collect(),
         }
     }
 }

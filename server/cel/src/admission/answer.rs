@@ -10,7 +10,7 @@ use ringbolt_machinery::{
 use crate::{
     encoding::encode_base64,
     types::{JSON_PATCH, OBJECT},
-    value::{List, ObjectVal, Val},
+    value::{List, MapVal, ObjectVal, Val},
 };
 
 /// A value, as far as admission asks for it.
@@ -91,7 +91,7 @@ impl<'a> Object<'a> {
     /// Parts of it that have the name of another place, or are nothing that JSON could say.
     pub fn value(self, arena: &'a Bump) -> Result<Value<'a>, String> {
         check_names(self.0, arena)?;
-        value_of(Val::Object(self.0), arena)
+        value_of(Val::Object(self.0), Form::Configuration, arena)
     }
 }
 
@@ -108,7 +108,7 @@ impl<'a> Patch<'a> {
         let failed = |why| {
             format!("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}")
         };
-        value_of(val, arena).map(Some).map_err(failed)
+        value_of(val, Form::Json, arena).map(Some).map_err(failed)
     }
 }
 
@@ -141,12 +141,31 @@ fn names<'a>(val: Val<'a>, expected: &str, arena: &'a Bump, wrong: &mut Vec<Stri
     }
 }
 
+/// What values become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Parts of a configuration. Below its objects, maps and lists that stand in the text hold scalars only: what else
+    /// they hold, and null, is none of JSON's values to whoever merges it.
+    Configuration,
+    /// JSON. Whole numbers that a float cannot hold are texts.
+    Json,
+}
+
+/// The largest whole number that is a number in JSON.
+const SAFE_MAX: u64 = (1 << 53) - 1;
+
 /// What a value is in JSON.
-fn value_of<'a>(val: Val<'a>, arena: &'a Bump) -> Result<Value<'a>, String> {
+fn value_of<'a>(val: Val<'a>, form: Form, arena: &'a Bump) -> Result<Value<'a>, String> {
+    let raw = |val| Value::Raw(arena.alloc_str(&go_text(val, arena)));
     Ok(match val {
+        Val::Null if form == Form::Configuration => raw(val),
         Val::Null | Val::Optional(None) => Value::Null,
         Val::Bool(b) => Value::Bool(b),
+        Val::Int(n) if form == Form::Json && n.unsigned_abs() > SAFE_MAX => {
+            Value::String(arena.alloc_str(&n.to_string()))
+        }
         Val::Int(n) => Value::Int(n),
+        Val::Uint(n) if form == Form::Json && n > SAFE_MAX => Value::String(arena.alloc_str(&n.to_string())),
         Val::Uint(n) => i64::try_from(n).map_or(Value::Float(n as f64), Value::Int),
         Val::Double(d) => whole(d).map_or(Value::Float(d), Value::Int),
         Val::String(text) => Value::String(text),
@@ -154,13 +173,15 @@ fn value_of<'a>(val: Val<'a>, arena: &'a Bump) -> Result<Value<'a>, String> {
         Val::Timestamp(t) => Value::String(arena.alloc_str(&t.to_string())),
         Val::Duration(n) => Value::String(arena.alloc_str(&format_duration(n))),
         Val::List(list) => {
+            let strict = form == Form::Configuration && !matches!(list, List::Plain(..));
             let mut out = ArenaVec::with_capacity_in(list.len(), arena);
             for val in list.iter(arena) {
-                out.push(value_of(val, arena)?);
+                out.push(if strict && is_literal(val) { raw(val) } else { value_of(val, form, arena)? });
             }
             Value::List(out)
         }
         Val::Map(map) => {
+            let strict = form == Form::Configuration && !matches!(map, MapVal::Plain(..));
             let mut out = Map::new_in(arena);
             for (key, val) in map.entries(arena) {
                 let Val::String(key) = key else {
@@ -171,24 +192,54 @@ fn value_of<'a>(val: Val<'a>, arena: &'a Bump) -> Result<Value<'a>, String> {
                         t.name()
                     ));
                 };
-                out.insert(key, value_of(val, arena)?);
+                let value = if strict && is_literal(val) { raw(val) } else { value_of(val, form, arena)? };
+                out.insert(key, value);
             }
             Value::Map(out)
         }
         Val::Object(object) => {
             let mut out = Map::new_in(arena);
             for (field, val) in object.fields {
-                out.insert(field, value_of(*val, arena)?);
+                out.insert(field, value_of(*val, form, arena)?);
             }
             Value::Map(out)
         }
-        Val::Optional(Some(inner)) => return value_of(*inner, arena),
+        Val::Optional(Some(inner)) => return value_of(*inner, form, arena),
         Val::Unknown(value) => value.clone(),
         Val::Error(why) => return Err(why.to_owned()),
         other => {
             return Err(format!("type conversion error from '{}' to JSON", other.type_of().name()));
         }
     })
+}
+
+/// Whether it is a list or a map that stands in the text, or was made by the expression.
+fn is_literal(val: Val<'_>) -> bool {
+    match val {
+        Val::List(list) => !matches!(list, List::Plain(..)),
+        Val::Map(map) => !matches!(map, MapVal::Plain(..)),
+        _ => false,
+    }
+}
+
+/// A value as Go prints it.
+fn go_text<'a>(val: Val<'a>, arena: &'a Bump) -> String {
+    match val {
+        Val::List(list) => {
+            let all: Vec<String> = list.iter(arena).map(|val| go_text(val, arena)).collect();
+            format!("[{}]", all.join(" "))
+        }
+        Val::Map(map) => {
+            let entries = map.entries(arena);
+            let mut all: Vec<String> = entries
+                .into_iter()
+                .map(|(key, val)| format!("{}:{}", go_text(key, arena), go_text(val, arena)))
+                .collect();
+            all.sort();
+            format!("map[{}]", all.join(" "))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Numbers of JSON are whole where they can be.

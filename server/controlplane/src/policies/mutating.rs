@@ -352,13 +352,37 @@ impl<'a> Round<'a> {
             // The compiler has seen to what comes of it.
             (_, _) => return Err(Trouble::Failed("unsupported return type of the expression".into())),
         };
+        let (group, wanted, kind) = self.request.kind();
+        let is_custom = self.request.attributes.served.custom.is_some();
+        if !is_custom && (matched.version.group, matched.version.version) != (group, wanted) {
+            // The real server has no way from one version that clients see to another.
+            let shown = matched.version.version;
+            let why = format!("converting ({shown}.{kind}) to ({wanted}.{kind}): unknown conversion");
+            return Err(Trouble::Failed(why));
+        }
         let taken = match strictly {
             true => {
                 self.request.take_back_strictly(arena, &changed, matched.version).map_err(Trouble::Refused)?
             }
-            false => self.request.take_back(arena, &changed, matched.version).map_err(Trouble::Failed)?,
+            false => self
+                .request
+                .take_back(arena, &changed, matched.version)
+                .map_err(|why| Trouble::Failed(self.unfit(&why, matched)))?,
         };
         Ok(Some(arena.alloc(taken)))
+    }
+
+    /// Why a merged object is none of its kind: numbers alone may still not fit.
+    fn unfit(&self, why: &str, matched: Matched<'_>) -> String {
+        let integer = ["int32", "int64"].into_iter().find(|integer| why.ends_with(integer));
+        match integer.filter(|_| why.contains("cannot unmarshal number")) {
+            None => why.to_owned(),
+            Some(integer) => format!(
+                "unable to convert unstructured object to {}, Kind={}: cannot convert float64 to {integer}",
+                matched.version.group_version(),
+                self.request.kind().2
+            ),
+        }
     }
 
     fn apply(

@@ -98,6 +98,8 @@ impl<'v> Walker<'v> {
 
     fn value(&mut self, shape: Shape<'v>, ty: Type, value: &'v Value<'v>) {
         match (shape, value) {
+            // What no JSON text could say: expressions make such values.
+            (Shape::Deduced, Value::Raw(_)) => self.problem(format!("expected map, got {}", shown(value))),
             (_, Value::Null) | (Shape::Deduced, _) => {}
             (Shape::Struct { id, .. }, Value::Map(map)) => self.members(id, map),
             (Shape::Map { element, .. }, Value::Map(map)) => {

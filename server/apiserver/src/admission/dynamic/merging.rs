@@ -39,6 +39,9 @@ impl DynamicRequest<'_> {
         if !problems.is_empty() {
             return Err(failed("patch", problems_text(&problems)));
         }
+        if holds_opaque(&config) {
+            return Err(failed("patch", "a value of the configuration is none that JSON has".to_owned()));
+        }
         let atomics = apply::atomics(kind.schema, root, &config);
         if !atomics.is_empty() {
             return Err(format!(
@@ -75,6 +78,15 @@ impl DynamicRequest<'_> {
             }
         }
         self.take_back(arena, shown, version).map_err(Status::internal_error)
+    }
+}
+
+fn holds_opaque(value: &Value<'_>) -> bool {
+    match value {
+        Value::Raw(_) => true,
+        Value::List(list) => list.iter().any(holds_opaque),
+        Value::Map(map) => map.iter().any(|(_, value)| holds_opaque(value)),
+        _ => false,
     }
 }
 
