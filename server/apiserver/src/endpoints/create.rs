@@ -327,7 +327,8 @@ async fn prepare_knowing<'a>(
         Some(dynamic) => {
             let attributes =
                 context.attributes(store, core, if generated { &prefix } else { &name }, &warned);
-            let call = Call { attributes: &attributes, core, store, kind: store, name: &name };
+            let call =
+                Call { attributes: &attributes, core, store, kind: store, name: &name, built_in: true };
             dynamic.admit(call, arena, Some(object), None).await
         }
     };
@@ -391,7 +392,8 @@ async fn prepare_knowing<'a>(
     let admitted = match dynamic {
         None => store.admission.validate(&attributes, arena, Some(object), None),
         Some(dynamic) => {
-            let call = Call { attributes: &attributes, core, store, kind: store, name: &name };
+            let call =
+                Call { attributes: &attributes, core, store, kind: store, name: &name, built_in: true };
             dynamic.validate(call, arena, Some(object), None).await
         }
     };

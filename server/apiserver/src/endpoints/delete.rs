@@ -235,7 +235,7 @@ impl Delete {
             None => store.admission.validate(&attributes, arena, None, Some(&object))?,
             Some(dynamic) => {
                 let (core, name) = (&self.core, attributes.name);
-                let call = Call { attributes: &attributes, core, store, kind: store, name };
+                let call = Call { attributes: &attributes, core, store, kind: store, name, built_in: true };
                 let shown = metadata::with_version(arena, &object, stored.revision);
                 dynamic.admit(call, arena, None, Some(&shown)).await?;
                 dynamic.validate(call, arena, None, Some(&shown)).await?;

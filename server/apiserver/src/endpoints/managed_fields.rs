@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use bumpalo::Bump;
 use ringbolt_machinery::{
     apply::{self, Applied, ApplyError, FieldManager, ResetFields, Root, Unconverted, Versions},
+    field,
     json::{KnownText, quote},
     status::{Cause, Status},
     value::{Map, Value},
@@ -387,6 +388,48 @@ fn equal_but(arena: &Bump, a: &Map<'_>, b: &Map<'_>, but: &[&str]) -> bool {
         && a.iter()
             .filter(|(key, _)| !but.contains(key))
             .all(|(key, value)| b.get(key).is_some_and(|other| apply::equal_values(arena, value, other)))
+}
+
+/// The managed fields of an object.
+pub(crate) fn of<'v, 'a>(object: &'v Value<'a>) -> Option<&'v Value<'a>> {
+    object.path(&["metadata", "managedFields"])
+}
+
+/// Puts back what the managed fields were before admission where they mean nothing any more, and warns of it.
+pub(crate) fn keep_valid<'a>(
+    arena: &'a Bump,
+    object: &mut Value<'a>,
+    before: Option<Value<'a>>,
+    warnings: &RefCell<Vec<String>>,
+) {
+    let Some(why) = of(object).and_then(Value::as_list).and_then(|list| invalid(list)) else { return };
+    warnings.borrow_mut().push(format!(
+        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated \
+         mutating admission controller; please fix your requests: {why}"
+    ));
+    let meta = metadata::of(arena, object);
+    match before {
+        Some(before) => meta.insert("managedFields", before),
+        None => meta.remove("managedFields"),
+    };
+}
+
+/// What is wrong with the first entry of managed fields that means nothing (`ValidateManagedFields`).
+fn invalid(list: &[Value<'_>]) -> Option<String> {
+    list.iter().enumerate().find_map(|(at, entry)| {
+        let text = |member| entry.str_at(&[member]).unwrap_or("");
+        if !matches!(text("operation"), "Apply" | "Update") {
+            return Some("operation must be `Apply` or `Update`".to_owned());
+        }
+        if text("apiVersion").is_empty() {
+            return Some("apiVersion must not be empty".to_owned());
+        }
+        match text("fieldsType") {
+            "FieldsV1" => None,
+            "" => Some(format!("missing fieldsType in managed fields entry {at}")),
+            other => Some(format!("invalid fieldsType {} in managed fields entry {at}", field::quote(other))),
+        }
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 pub(crate) mod answer;
 mod apply;
 mod binding;
-mod body;
+pub(crate) mod body;
 mod component_status;
 mod connect;
 mod continue_token;

@@ -19,7 +19,7 @@ use super::{
     get, label_selector, metadata, not_stored, patch,
     resource::ResourceStore,
     scale_managed_fields::{self, Parent, SPEC_REPLICAS},
-    update::{self, Change, Update},
+    update::{self, Change, ShownPart, Update},
 };
 use crate::{
     admission::dynamic::{Dynamic, OperationOptions},
@@ -231,7 +231,41 @@ impl<C> Rescale<C> {
     }
 }
 
+impl<C> ShownPart for Rescale<C> {
+    fn kind(&self) -> &ResourceStore {
+        &self.scale
+    }
+
+    fn show<'a>(&self, arena: &'a Bump, object: &Value<'a>, owners: bool) -> Result<Value<'a>, Status> {
+        let version = metadata::text(object, "resourceVersion");
+        let mut scale = scale_of(arena, &self.parent, object, version)?;
+        if owners && scale_paths(&self.parent).is_none() {
+            let owned = object.path(&["metadata", "managedFields"]);
+            let of = self.managed_parent(arena);
+            set_managed_fields(arena, &mut scale, scale_managed_fields::to_scale(arena, of, owned));
+        }
+        Ok(scale)
+    }
+
+    fn take_over<'a>(&self, _: &'a Bump, object: &mut Value<'a>, shown: &Value<'a>) -> Result<(), Status> {
+        let replicas = shown.path(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or(0);
+        match scale_paths(&self.parent) {
+            Some(paths) => paths.set_spec_replicas(object, replicas).map_err(Status::unknown_error),
+            None => {
+                if let Some(map) = object.as_map_mut() {
+                    map.map_mut("spec").insert("replicas", Value::Int(replicas));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
 impl<C: Change> Change for Rescale<C> {
+    fn shown_part(&self) -> Option<&dyn ShownPart> {
+        Some(self)
+    }
+
     fn subresource(&self) -> Option<&'static str> {
         Some("scale")
     }

@@ -72,10 +72,26 @@ pub(crate) trait Change {
     fn subresource(&self) -> Option<&'static str> {
         None
     }
+    /// What dynamic plugins see in the place of the object, where the request is about something that only shows a part
+    /// of it.
+    fn shown_part(&self) -> Option<&dyn ShownPart> {
+        None
+    }
     /// Whether a conflict is tried again with the newest object.
     fn retries(&self) -> bool;
     /// Whether a uid in the new object is a precondition; a patch that changes it is an invalid change instead.
     fn uid_is_precondition(&self) -> bool;
+}
+
+/// Something that shows a part of an object, and is of a kind of its own.
+pub(crate) trait ShownPart {
+    /// Its kind.
+    fn kind(&self) -> &ResourceStore;
+    /// What it shows of an object; who owns its fields only before it is taken over.
+    fn show<'a>(&self, arena: &'a Bump, object: &Value<'a>, owners: bool) -> Result<Value<'a>, Status>;
+    /// Changes an object to what was changed in it.
+    fn take_over<'a>(&self, arena: &'a Bump, object: &mut Value<'a>, shown: &Value<'a>)
+    -> Result<(), Status>;
 }
 
 /// An update or patch under way.
@@ -425,12 +441,19 @@ impl<C: Change> Update<C> {
             storage: &*self.core.storage,
             warnings: &warned,
         };
-        let call = Call { attributes: &attributes, core: &self.core, store, kind: store, name: &self.name };
+        let call = Call {
+            attributes: &attributes,
+            core: &self.core,
+            store,
+            kind: store,
+            name: &self.name,
+            built_in: true,
+        };
         let admitted = match &self.dynamic {
             None => store.admission.admit(&attributes, arena, &mut object, Some(&old)),
             Some(dynamic) => {
                 let shown = metadata::with_version(arena, &old, stored.revision);
-                dynamic.admit(call, arena, Some(&mut object), Some(&shown)).await
+                self.admit_dynamically(dynamic, call, arena, &mut object, &shown).await
             }
         };
         warnings.append(&mut warned.borrow_mut());
@@ -478,7 +501,7 @@ impl<C: Change> Update<C> {
             None => store.admission.validate(&attributes, arena, Some(&object), Some(&old)),
             Some(dynamic) => {
                 let shown = |object| metadata::with_version(arena, object, stored.revision);
-                dynamic.validate(call, arena, Some(&shown(&object)), Some(&shown(&old))).await
+                self.validate_dynamically(dynamic, call, arena, &shown(&object), &shown(&old)).await
             }
         };
         let charges = admitted.and_then(|()| store.admission.charge(&attributes, arena, &object, Some(&old)));
@@ -499,6 +522,43 @@ impl<C: Change> Update<C> {
         }
         let write = write::put(store, &object, encoded, Precondition::Revision(stored.revision));
         Ok((Step::Write { write, charges, handed_out, retry, created: false }, survey))
+    }
+
+    /// The mutating phase, with plugins that may wait.
+    async fn admit_dynamically<'a>(
+        &self,
+        dynamic: &Dynamic,
+        call: Call<'_>,
+        arena: &'a Bump,
+        object: &mut Value<'a>,
+        old: &Value<'a>,
+    ) -> Result<(), Status> {
+        let Some(part) = self.change.shown_part() else {
+            return dynamic.admit(call, arena, Some(object), Some(old)).await;
+        };
+        self.store.admission.admit(call.attributes, arena, object, Some(old))?;
+        let call = Call { kind: part.kind(), built_in: false, ..call };
+        let (mut shown, was) = (part.show(arena, object, true)?, part.show(arena, old, true)?);
+        dynamic.admit(call, arena, Some(&mut shown), Some(&was)).await?;
+        part.take_over(arena, object, &shown)
+    }
+
+    /// The validating phase, with plugins that may wait.
+    async fn validate_dynamically<'a>(
+        &self,
+        dynamic: &Dynamic,
+        call: Call<'_>,
+        arena: &'a Bump,
+        object: &Value<'a>,
+        old: &Value<'a>,
+    ) -> Result<(), Status> {
+        let Some(part) = self.change.shown_part() else {
+            return dynamic.validate(call, arena, Some(object), Some(old)).await;
+        };
+        self.store.admission.validate(call.attributes, arena, Some(object), Some(old))?;
+        let call = Call { kind: part.kind(), built_in: false, ..call };
+        let (shown, was) = (part.show(arena, object, false)?, part.show(arena, old, false)?);
+        dynamic.validate(call, arena, Some(&shown), Some(&was)).await
     }
 
     /// Whether this update takes away the last thing a deletion was waiting for.

@@ -14,7 +14,7 @@ use super::{DynamicPlugins, DynamicRequest, OperationOptions, Reinvocation};
 use crate::{
     admission::{Admission, Attributes},
     core::CoreContext,
-    endpoints::resource::ResourceStore,
+    endpoints::{managed_fields, resource::ResourceStore},
     request::Request,
 };
 
@@ -36,6 +36,8 @@ pub(crate) struct Call<'c> {
     pub(crate) kind: &'c ResourceStore,
     /// The name of the object; empty where it is still to be generated, and for a collection.
     pub(crate) name: &'c str,
+    /// Whether built-in plugins are asked about the object that dynamic ones see.
+    pub(crate) built_in: bool,
 }
 
 impl Dynamic {
@@ -67,9 +69,10 @@ impl Dynamic {
             self.deadline,
         );
         let admission: &dyn Admission = &*call.store.admission;
+        let owned = object.as_deref().and_then(|object| managed_fields::of(object).cloned());
         let runs = Reinvocation::default();
         loop {
-            if let Some(object) = object.as_deref_mut() {
+            if let Some(object) = object.as_deref_mut().filter(|_| call.built_in) {
                 admission.admit(call.attributes, arena, object, old)?;
             }
             for plugin in &self.plugins.mutating {
@@ -80,6 +83,9 @@ impl Dynamic {
             if !runs.begin() {
                 break;
             }
+        }
+        if let Some(object) = object {
+            managed_fields::keep_valid(arena, object, owned, call.attributes.warnings);
         }
         Ok(())
     }
@@ -92,7 +98,9 @@ impl Dynamic {
         object: Option<&Value<'_>>,
         old: Option<&Value<'_>>,
     ) -> Result<(), Status> {
-        call.store.admission.validate(call.attributes, arena, object, old)?;
+        if call.built_in {
+            call.store.admission.validate(call.attributes, arena, object, old)?;
+        }
         let request = DynamicRequest::new(
             call.attributes,
             call.core,

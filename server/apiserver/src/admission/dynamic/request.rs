@@ -4,6 +4,8 @@ use std::{cell::RefCell, sync::Arc, time::Instant};
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
+    apply::Unconverted,
+    field::quote,
     json::{self, Mode},
     status::Status,
     value::Value,
@@ -15,8 +17,23 @@ use super::OperationOptions;
 use crate::{
     admission::{Attributes, Operation},
     core::CoreContext,
-    endpoints::resource::{OtherVersion, ResourceStore},
+    endpoints::{
+        body,
+        resource::{OtherVersion, ResourceStore},
+    },
 };
+
+fn unconverted(why: Unconverted) -> String {
+    match why {
+        Unconverted::Missing => "the kind has no such version".to_owned(),
+        Unconverted::Failed(why) => why,
+    }
+}
+
+/// Group and version of a text that has both.
+fn group_version(text: &str) -> (&str, &str) {
+    text.split_once('/').unwrap_or(("", text))
+}
 
 /// A version of the object's kind in which plugins may want to see it.
 #[derive(Clone, Copy)]
@@ -107,11 +124,15 @@ impl<'r> DynamicRequest<'r> {
 
     /// The other versions in which the resource is served, in all groups that share its objects.
     pub fn other_versions(&self) -> impl Iterator<Item = Version<'r>> {
-        let others = self.kind.other_versions.get();
-        others.into_iter().flatten().map(|other| {
-            let (group, version) = other.group_version.split_once('/').unwrap_or(("", &other.group_version));
+        let kind = self.kind;
+        let built_in = kind.other_versions.get().into_iter().flatten().map(|other| {
+            let (group, version) = group_version(&other.group_version);
             Version { group, version, other: Some(other) }
-        })
+        });
+        let custom = kind.served.custom.iter().flat_map(|custom| custom.replicas_paths());
+        let custom = custom.map(|(text, _)| group_version(text));
+        let custom = custom.filter(|(_, version)| *version != kind.version());
+        built_in.chain(custom.map(|(group, version)| Version { group, version, other: None }))
     }
 
     /// An object as clients of a version see it, with its kind and version.
@@ -125,6 +146,17 @@ impl<'r> DynamicRequest<'r> {
         version: Version<'_>,
     ) -> Result<Value<'b>, Status> {
         let mut shown = object.copy_into(arena);
+        if let Some(custom) = &self.kind.served.custom {
+            if version.version != self.kind.version() {
+                shown = custom
+                    .convert(arena, &shown, &version.group_version())
+                    .map_err(|why| Status::internal_error(unconverted(why)))?;
+            }
+            if let Some(map) = shown.as_map_mut() {
+                map.sort_keys();
+            }
+            return Ok(shown);
+        }
         let convert = match version.other {
             None => self.kind.served.from_stored,
             Some(other) => other.from_stored,
@@ -168,9 +200,14 @@ impl<'r> DynamicRequest<'r> {
             None => (kind.served.facts.ty, kind.served.defaulter, kind.served.to_stored),
             Some(other) => (other.ty, other.defaulter, other.to_stored),
         };
-        if kind.is_custom() {
-            return Ok(kind.take_in(arena, shown.clone(), Mode::Lenient)?.value);
+        if let Some(custom) = &kind.served.custom {
+            let shown = match version.version == kind.version() {
+                true => shown.clone(),
+                false => custom.convert(arena, shown, &kind.group_version).map_err(unconverted)?,
+            };
+            return Ok(kind.take_in(arena, shown, Mode::Lenient)?.value);
         }
+        self.check_kind(shown, version)?;
         let decoded = json::retype(arena, kind.schema, ty, shown, Mode::Lenient);
         let mut object = decoded.map_err(|e| e.to_string())?.value;
         defaulter(arena, &mut object);
@@ -178,6 +215,25 @@ impl<'r> DynamicRequest<'r> {
             convert(arena, &mut object);
         }
         Ok(object)
+    }
+
+    /// An object that says to be of a kind must be of that kind.
+    fn check_kind(&self, shown: &Value<'_>, version: Version<'_>) -> Result<(), String> {
+        let own = version.group_version();
+        let said = |member, own| shown.str_at(&[member]).filter(|text| !text.is_empty()).unwrap_or(own);
+        let (kind, api_version) = (said("kind", self.kind.kind()), said("apiVersion", &own));
+        if (kind, api_version) == (self.kind.kind(), &own) {
+            return Ok(());
+        }
+        let (group, short) = group_version(api_version);
+        if self.kind.schema.kind(group, short, kind).is_none() {
+            return Err(format!(
+                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+                quote(kind),
+                quote(api_version)
+            ));
+        }
+        Err(body::unknown_conversion((short, kind), (self.kind.group(), self.kind.kind())))
     }
 
     /// Warns the writer.
