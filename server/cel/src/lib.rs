@@ -11,6 +11,7 @@ mod constant;
 mod cost;
 mod data;
 mod decl;
+pub mod devices;
 mod encoding;
 mod escaping;
 mod eval;

@@ -29,3 +29,10 @@ pub(crate) const REQUEST_BYTES_MAX: i64 = 3 * 1024 * 1024;
 
 /// Bytes of a message that an expression makes (`celconfig.MaxEvaluatedMessageExpressionSizeBytes`).
 pub const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+
+/// Estimated cost of an expression that selects devices (`resource.CELSelectorExpressionMaxCost`).
+pub const DEVICE_SELECTOR_COST_MAX: u64 = 1_000_000;
+
+/// Characters of a driver's name and of an attribute's value (`DriverNameMaxLength`, `DeviceAttributeMaxValueLength`).
+pub(crate) const DEVICE_DRIVER_MAX: i64 = 63;
+pub(crate) const DEVICE_ATTRIBUTE_SIZE_MAX: i64 = 64;

@@ -8,6 +8,15 @@ use ringbolt_machinery::{
 
 use crate::tree::is_zero;
 
+/// How the equal are told from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Equality {
+    /// `apiequality.Semantic.DeepEqual`: an empty list or map is the same as none.
+    Semantic,
+    /// `reflect.DeepEqual`: it is not.
+    Exact,
+}
+
 /// Whether two values of a type mean the same. `pointer` says whether absence differs from zero.
 pub(crate) fn equal(
     schema: &Schema,
@@ -16,15 +25,7 @@ pub(crate) fn equal(
     a: Option<&Value<'_>>,
     b: Option<&Value<'_>>,
 ) -> bool {
-    let (a, b) = (a.filter(|v| !v.is_null()), b.filter(|v| !v.is_null()));
-    match (a, b) {
-        (None, None) => true,
-        (Some(a), Some(b)) => both(schema, ty, a, b),
-        (Some(one), None) | (None, Some(one)) => {
-            let nil_is_empty = matches!(ty, Type::Composite(_) | Type::Bytes);
-            (nil_is_empty || !pointer) && zero(schema, ty, one)
-        }
-    }
+    Equality::Semantic.of(schema, ty, pointer, a, b)
 }
 
 /// Whether two values of a field of a built-in kind mean the same. The path leads from the object's root through
@@ -58,11 +59,7 @@ pub(crate) fn structs_equal(
     b: &Map<'_>,
     skip: impl Fn(&str) -> bool,
 ) -> bool {
-    let fields = &schema.get(id).fields;
-    fields
-        .iter()
-        .filter(|f| !skip(f.name))
-        .all(|f| equal(schema, f.ty, f.pointer, a.get(f.name), b.get(f.name)))
+    Equality::Semantic.structs(schema, id, a, b, skip)
 }
 
 /// Whether two states of an object differ in nothing but what garbage collection writes (`IsOnlyMutatingGCFields`).
@@ -85,35 +82,100 @@ pub(crate) fn only_gc_fields_differ(ty: StructId, object: &Value<'_>, old: &Valu
         && structs_equal(schema, metadata, new_metadata, old_metadata, |field| COLLECTED.contains(&field))
 }
 
-fn both(schema: &Schema, ty: Type, a: &Value<'_>, b: &Value<'_>) -> bool {
-    match (ty, a, b) {
-        (Type::Struct(id), Value::Map(a), Value::Map(b)) => structs_equal(schema, id, a, b, |_| false),
-        (Type::Composite(id), Value::List(a), Value::List(b)) => match schema.composite(id) {
-            Composite::List(e) => {
-                a.len() == b.len()
-                    && a.iter().zip(b.iter()).all(|(a, b)| equal(schema, e.ty, e.pointer, Some(a), Some(b)))
+impl Equality {
+    fn of(
+        self,
+        schema: &Schema,
+        ty: Type,
+        pointer: bool,
+        a: Option<&Value<'_>>,
+        b: Option<&Value<'_>>,
+    ) -> bool {
+        let (a, b) = (a.filter(|v| !v.is_null()), b.filter(|v| !v.is_null()));
+        match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => self.both(schema, ty, a, b),
+            (Some(one), None) | (None, Some(one)) => {
+                let can_be_nil = matches!(ty, Type::Composite(_) | Type::Bytes);
+                let nil_is_empty = can_be_nil && self == Equality::Semantic;
+                (nil_is_empty || !pointer && !can_be_nil) && self.zero(schema, ty, one)
             }
-            Composite::Map(_) => a == b,
-        },
-        (Type::Composite(id), Value::Map(a), Value::Map(b)) => match schema.composite(id) {
-            Composite::Map(e) => {
-                a.len() == b.len()
-                    && a.iter().all(|(k, v)| {
-                        b.get(k).is_some_and(|w| equal(schema, e.ty, e.pointer, Some(v), Some(w)))
-                    })
+        }
+    }
+
+    /// Whether two structs agree in every field but the ones left out.
+    pub(crate) fn structs(
+        self,
+        schema: &Schema,
+        id: StructId,
+        a: &Map<'_>,
+        b: &Map<'_>,
+        skip: impl Fn(&str) -> bool,
+    ) -> bool {
+        let fields = &schema.get(id).fields;
+        fields
+            .iter()
+            .filter(|f| !skip(f.name))
+            .all(|f| self.of(schema, f.ty, f.pointer, a.get(f.name), b.get(f.name)))
+    }
+
+    fn both(self, schema: &Schema, ty: Type, a: &Value<'_>, b: &Value<'_>) -> bool {
+        match (ty, a, b) {
+            (Type::Struct(id), Value::Map(a), Value::Map(b)) => self.structs(schema, id, a, b, |_| false),
+            (Type::Composite(id), Value::List(a), Value::List(b)) => match schema.composite(id) {
+                Composite::List(e) => {
+                    let same = |(a, b)| self.of(schema, e.ty, e.pointer, Some(a), Some(b));
+                    a.len() == b.len() && a.iter().zip(b.iter()).all(same)
+                }
+                Composite::Map(_) => a == b,
+            },
+            (Type::Composite(id), Value::Map(a), Value::Map(b)) => match schema.composite(id) {
+                Composite::Map(e) => {
+                    a.len() == b.len()
+                        && a.iter().all(|(k, v)| {
+                            b.get(k).is_some_and(|w| self.of(schema, e.ty, e.pointer, Some(v), Some(w)))
+                        })
+                }
+                Composite::List(_) => a == b,
+            },
+            (_, a, b) => a == b,
+        }
+    }
+
+    fn zero(self, schema: &Schema, ty: Type, value: &Value<'_>) -> bool {
+        match (ty, value) {
+            (Type::Struct(id), Value::Map(map)) => {
+                schema.get(id).fields.iter().all(|f| self.of(schema, f.ty, f.pointer, map.get(f.name), None))
             }
-            Composite::List(_) => a == b,
-        },
-        (_, a, b) => a == b,
+            (Type::Quantity, Value::String(text)) => *text == "0",
+            (_, value) => is_zero(value),
+        }
     }
 }
 
-fn zero(schema: &Schema, ty: Type, value: &Value<'_>) -> bool {
-    match (ty, value) {
-        (Type::Struct(id), Value::Map(map)) => {
-            schema.get(id).fields.iter().all(|f| equal(schema, f.ty, f.pointer, map.get(f.name), None))
-        }
-        (Type::Quantity, Value::String(text)) => *text == "0",
-        (_, value) => is_zero(value),
+#[cfg(test)]
+mod tests {
+    use ringbolt_machinery::json::{Mode, decode_typed};
+
+    use super::*;
+
+    #[test]
+    fn an_empty_map_is_none_but_for_who_looks_closely() {
+        let arena = bumpalo::Bump::new();
+        let schema = Schema::builtin();
+        let ty = schema.kind("networking.k8s.io", "v1", "NetworkPolicy").unwrap().ty;
+        let read = |spec: &str| {
+            let text = format!(r#"{{"spec":{spec}}}"#);
+            let text = arena.alloc_slice_copy(text.as_bytes());
+            decode_typed(&arena, schema, ty, text, Mode::Lenient).unwrap().value
+        };
+        let (none, empty) = (read(r#"{"podSelector":{}}"#), read(r#"{"podSelector":{"matchLabels":{}}}"#));
+        let same = |equality: Equality, a: &Value<'_>, b: &Value<'_>| {
+            equality.structs(schema, ty, a.as_map().unwrap(), b.as_map().unwrap(), |_| false)
+        };
+        assert!(same(Equality::Semantic, &none, &empty));
+        assert!(!same(Equality::Exact, &none, &empty));
+        assert!(same(Equality::Exact, &none, &none));
+        assert!(same(Equality::Exact, &empty, &empty));
     }
 }

@@ -113,7 +113,7 @@ impl ApplyPatch {
         Status::unknown_error(format!(
             "failed to convert new object ({namespace}/{name}; {group}/{version}, Kind={kind}) to proper version: \
              unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
-            of_value(why)
+            if store.is_custom() { of_value(why) } else { why.to_owned() }
         ))
     }
 }

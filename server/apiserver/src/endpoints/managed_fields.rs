@@ -128,7 +128,7 @@ impl Tracker {
         }
         let versions = self.versions(store);
         let manager = self.field_manager(store, &versions);
-        apply::normalize(arena, store.schema, store.served.facts.ty, object);
+        let empties = apply::normalize(arena, store.schema, store.served.facts.ty, object);
         if template.is_some()
             && let Some(slot) = object.path_mut(&["spec"])
         {
@@ -148,6 +148,7 @@ impl Tracker {
             *slot = learned;
         }
         put_list(arena, object, list);
+        empties.put_back(object);
     }
 
     /// Notes an update of `old`, as it was read.
@@ -174,11 +175,13 @@ impl Tracker {
         show_template_generation(store, object);
         let list = match store.served.from_stored {
             None => {
-                store.normalize(arena, object);
-                match old {
+                let empties = store.normalize(arena, object);
+                let list = match old {
                     Some(old) => manager.update(arena, old, object, &self.manager, &now),
                     None => manager.create(arena, object, &self.manager, &now),
-                }
+                };
+                put_list(arena, object, list);
+                return empties.put_back(object);
             }
             Some(_) => {
                 let new = versioned(arena, store, object);
@@ -217,7 +220,7 @@ impl Tracker {
             map.insert("kind", Value::String(store.kind()));
             map.insert("apiVersion", Value::String(arena.alloc_str(&store.group_version)));
         }
-        store.normalize(arena, &mut live);
+        store.normalize(arena, &mut live).forget();
         let is_foreign = store.is_scale_of_custom();
         if is_foreign && live.path(&["metadata", "managedFields"]).and_then(Value::as_list).is_none() {
             let what =
@@ -296,7 +299,7 @@ fn versioned<'a>(arena: &'a Bump, store: &ResourceStore, object: &Value<'a>) -> 
     let mut object = object.clone();
     if let Some(convert) = store.served.from_stored {
         convert(arena, &mut object);
-        apply::normalize(arena, store.schema, store.served.facts.ty, &mut object);
+        apply::normalize(arena, store.schema, store.served.facts.ty, &mut object).forget();
     }
     object
 }

@@ -145,7 +145,10 @@ impl Change for Patch {
                     }
                     Err(why)
                 }
-                None if holds_opaque(tree) || self.kind == PatchType::JsonPatch && tests(&patch) => {
+                None if holds_opaque(tree)
+                    || holds_float(&patch)
+                    || self.kind == PatchType::JsonPatch && tests(&patch) =>
+                {
                     let text = match self.kind {
                         PatchType::JsonPatch => patch::json_patched_text(current, bytes),
                         _ => patch::merged_text(current, bytes),
@@ -329,6 +332,16 @@ fn holds_opaque(value: &Value<'_>) -> bool {
         Value::Raw(_) => true,
         Value::List(list) => list.iter().any(holds_opaque),
         Value::Map(map) => map.iter().any(|(key, value)| key != "metadata" && holds_opaque(value)),
+        _ => false,
+    }
+}
+
+/// Whether a patch has numbers that are no integers of 64 bits: what is said of them shows the text they came as.
+fn holds_float(value: &Value<'_>) -> bool {
+    match value {
+        Value::Float(_) => true,
+        Value::List(list) => list.iter().any(holds_float),
+        Value::Map(map) => map.iter().any(|(_, value)| holds_float(value)),
         _ => false,
     }
 }

@@ -291,7 +291,7 @@ impl<C: Change> Change for Rescale<C> {
             map.map_mut("spec").insert("replicas", Value::Int(UNSET_REPLICAS));
         }
         // No replicas are left out where a Scale is written: they are not taken from anyone by writing them again.
-        self.scale.normalize(arena, &mut before);
+        self.scale.normalize(arena, &mut before).forget();
         let mut scale = self.inner.object(arena, Some((stored, &before)), warnings)?;
         if let Some(tracker) = self.inner.tracker() {
             tracker.updated(arena, &self.scale, &before, &mut scale);

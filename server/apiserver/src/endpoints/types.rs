@@ -3,10 +3,10 @@
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
-    apply::{self, ResetFields, Root},
+    apply::{self, ResetFields, Root, SetAside},
     field::FieldError,
     json::{self, Decoded, Mode, StrictError},
-    scan,
+    patch, scan,
     status::Status,
     strict::StrictKind,
     value::{Map, Value},
@@ -182,11 +182,19 @@ impl ResourceStore {
     /// schema already, and nulls stay until it was validated: only defaults are filled in.
     pub(crate) fn retype_applied<'a>(&self, arena: &'a Bump, value: &Value<'a>) -> Result<Value<'a>, String> {
         let Some(kind) = &self.served.custom else {
-            return Ok(self.retype(arena, value, Mode::Lenient)?.value);
+            // What does not fit a field as JSON is converted as values are: numbers wrap around.
+            return match self.retype(arena, value, Mode::Lenient) {
+                Ok(decoded) => Ok(decoded.value),
+                Err(_) => {
+                    patch::decode_strategic(arena, self.schema, self.served.facts.ty, value, Mode::Lenient)
+                        .map(|decoded| decoded.value)
+                        .map_err(|e| e.to_string())
+                }
+            };
         };
         let mut object = value.clone();
         kind.fill_in(arena, &mut object);
-        self.normalize(arena, &mut object);
+        self.normalize(arena, &mut object).forget();
         Ok(object)
     }
 
@@ -217,21 +225,22 @@ impl ResourceStore {
     }
 
     /// Brings an object that was changed since it was decoded into the form that decoding leaves.
-    pub(crate) fn normalize<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) {
+    pub(crate) fn normalize<'a>(&self, arena: &'a Bump, object: &mut Value<'a>) -> SetAside<'a> {
         match &self.served.custom {
             None => apply::normalize(arena, self.schema, self.served.facts.ty, object),
             Some(_) => {
                 // Of a custom object its metadata alone has such a form.
-                let Some(map) = object.as_map_mut() else { return };
-                let Some(metadata) = map.remove("metadata") else { return };
+                let Some(map) = object.as_map_mut() else { return SetAside::default() };
+                let Some(metadata) = map.remove("metadata") else { return SetAside::default() };
                 let mut alone = Map::new_in(arena);
                 alone.push_unique("metadata", metadata);
                 let mut alone = Value::Map(alone);
-                apply::normalize(arena, self.schema, self.partial_type, &mut alone);
+                apply::normalize(arena, self.schema, self.partial_type, &mut alone).forget();
                 if let Some(metadata) = alone.as_map_mut().and_then(|map| map.remove("metadata")) {
                     map.insert("metadata", metadata);
                 }
                 map.sort_keys();
+                SetAside::default()
             }
         }
     }

@@ -161,10 +161,11 @@ impl<'q, 'a> Quota<'q, 'a> {
             reset_elsewhere: ResetFields::Except(&[&["spec"]]),
             versions: &NoOtherVersion,
         };
-        apply::normalize(arena, schema, ty, tree);
+        let empties = apply::normalize(arena, schema, ty, tree);
         if let Some(managed) = manager.update(arena, &old, tree, MANAGER, clock::now_seconds(arena)) {
             root(arena, tree).map_mut("metadata").insert("managedFields", managed);
         }
+        empties.put_back(tree);
         let (json, splice) = json::encode_stored(schema, ty, tree);
         Ok(Some(Write {
             resource: self.stored.resource,

@@ -4,6 +4,7 @@ use bumpalo::Bump;
 use ringbolt_apiserver::admission::{Attributes, Operation};
 use ringbolt_machinery::{
     status::Status,
+    validation::names::path_segment_errors,
     value::{Map, Value},
 };
 
@@ -81,6 +82,12 @@ fn class_of<'a>(
 ) -> Result<Option<Value<'a>>, Status> {
     let Some(name) = pod.str_at(&["spec", "runtimeClassName"]) else { return Ok(None) };
     let Some(class) = objects.get(attributes, objects.runtime_classes, name) else {
+        // The real server asks with a client then, which makes no path of such a name.
+        let wrong = path_segment_errors(name, false);
+        if !wrong.is_empty() {
+            let why = format!("invalid resource name {name:?}: [{}]", wrong.join(" "));
+            return Err(Status::unknown_error(why));
+        }
         return Err(attributes.forbidden(&format!("pod rejected: RuntimeClass {name:?} not found")));
     };
     Ok(objects.tree(arena, objects.runtime_classes, &class))

@@ -9,6 +9,14 @@ use crate::tree::Members;
 const REVISION_HISTORY_LIMIT: i64 = 10;
 const PROGRESS_DEADLINE_SECONDS: i64 = 600;
 
+/// The server holds both numbers of a rolling update as values: one that was not given is 0.
+fn filled(strategy: &mut Map<'_>) {
+    if let Some(rolling) = strategy.child_mut("rollingUpdate") {
+        rolling.default_nil("maxUnavailable", Value::Int(0));
+        rolling.default_nil("maxSurge", Value::Int(0));
+    }
+}
+
 pub(super) fn deployment<'a>(arena: &'a Bump, object: &mut Map<'a>) {
     let spec = object.map_mut("spec");
     spec.default_nil("replicas", Value::Int(1));
@@ -19,6 +27,7 @@ pub(super) fn deployment<'a>(arena: &'a Bump, object: &mut Map<'a>) {
         rolling.default_nil("maxUnavailable", Value::String("25%"));
         rolling.default_nil("maxSurge", Value::String("25%"));
     }
+    filled(strategy);
     spec.default_nil("revisionHistoryLimit", Value::Int(REVISION_HISTORY_LIMIT));
     spec.default_nil("progressDeadlineSeconds", Value::Int(PROGRESS_DEADLINE_SECONDS));
     pod::template(arena, spec.map_mut("template"));
@@ -33,6 +42,7 @@ pub(super) fn daemon_set<'a>(arena: &'a Bump, object: &mut Map<'a>) {
         rolling.default_nil("maxUnavailable", Value::Int(1));
         rolling.default_nil("maxSurge", Value::Int(0));
     }
+    filled(strategy);
     spec.default_nil("revisionHistoryLimit", Value::Int(REVISION_HISTORY_LIMIT));
     pod::template(arena, spec.map_mut("template"));
 }

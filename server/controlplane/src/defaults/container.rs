@@ -37,14 +37,30 @@ fn is_reference(name: &str) -> bool {
         }
         _ => (None, name),
     };
-    let domain_fits = domain.is_none_or(|d| {
-        d.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
-    });
+    let domain_fits = domain.is_none_or(is_domain);
     let component = |c: &str| {
         let edges = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         c.bytes().all(fits) && edges(c.as_bytes().first()) && edges(c.as_bytes().last())
     };
     domain_fits && name.len() <= REPOSITORY_MAX && !path.is_empty() && path.split('/').all(component)
+}
+
+/// Whether a text names a registry: a host or an IPv6 address in brackets, with a port or without.
+fn is_domain(text: &str) -> bool {
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    let port_fits = |rest: &str| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
+    if let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        let fits = |b: u8| b.is_ascii_hexdigit() || b == b':';
+        return !address.is_empty() && address.bytes().all(fits) && port_fits(rest);
+    }
+    let (host, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+    let component = |part: &str| {
+        let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+        edge(part.as_bytes().first())
+            && edge(part.as_bytes().last())
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    host.split('.').all(component) && port_fits(rest)
 }
 
 /// One container of any list.

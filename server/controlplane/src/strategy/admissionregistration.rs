@@ -2,7 +2,10 @@
 
 use ringbolt_apiserver::registry::Part;
 
-use super::{Rules, rules::StatusMetadata};
+use super::{
+    Rules,
+    rules::{Generation, StatusMetadata},
+};
 use crate::{validation::admissionregistration as validation, warnings};
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
@@ -16,6 +19,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         validate: Some(validation::webhooks),
         validate_update: Some(validation::webhooks_update),
         warnings: Some(warnings::webhooks),
+        generation: Generation::CountedExactly,
         ..ADMISSION
     };
     /// Rules of a kind whose validation is one function.

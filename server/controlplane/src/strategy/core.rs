@@ -56,6 +56,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
         },
         "persistentvolumeclaims" => Rules {
             returns_deleted: true,
+            disabled: &[&["status", "healthStatus"]],
             prepare_for_create: Some(prepare_claim),
             prepare_for_update: Some(prepare_claim_update),
             warnings: Some(warnings::claim),

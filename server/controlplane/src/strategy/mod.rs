@@ -49,7 +49,7 @@ pub(crate) use self::{
     namespace::NAME_LABEL as NAMESPACE_NAME_LABEL, rules::Rules, service::externally_accessible,
 };
 use crate::{
-    semantic,
+    semantic::Equality,
     services::ServiceAllocator,
     tree::{Members, root},
 };
@@ -62,7 +62,19 @@ pub(crate) fn rules(group: &str, resource: &str) -> Option<Rules> {
 
 /// Resources whose changed objects are validated as new ones are, metadata and all. Names cannot change, so what
 /// shows is the prefix in `metadata.generateName`; the others hold it only against what a URL path can carry.
-const NAMED_AGAIN: [(&str, &str); 21] = [
+const NAMED_AGAIN: [(&str, &str); 33] = [
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("certificates.k8s.io", "clustertrustbundles"),
+    ("node.k8s.io", "runtimeclasses"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csistoragecapacities"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storagemigration.k8s.io", "storageversionmigrations"),
     ("", "configmaps"),
     ("", "endpoints"),
     ("", "limitranges"),
@@ -143,9 +155,10 @@ impl ResourceStrategy {
     }
 
     /// Whether any member but those `skip` names differs.
-    fn differs(&self, object: &Value<'_>, old: &Value<'_>, skip: impl Fn(&str) -> bool) -> bool {
+    fn differs(&self, object: &Value<'_>, old: &Value<'_>, equality: Equality) -> bool {
+        let skip = |name: &str| matches!(name, "metadata" | "status" | "kind" | "apiVersion");
         match (object.as_map(), old.as_map()) {
-            (Some(new), Some(old)) => !semantic::structs_equal(self.schema, self.ty, new, old, skip),
+            (Some(new), Some(old)) => !equality.structs(self.schema, self.ty, new, old, skip),
             _ => false,
         }
     }
@@ -216,6 +229,13 @@ impl Strategy for ResourceStrategy {
                 }
             }
             Part::Other(_) => {}
+        }
+        if part == Part::Main
+            && self.rules.generation == Generation::CountedAsGiven
+            && self.differs(object, old, Equality::Semantic)
+        {
+            let generation = old.path(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
+            root(arena, object).map_mut("metadata").insert("generation", Value::Int(generation + 1));
         }
         if !self.disabled.is_empty() {
             self.disabled.remove_from(root(arena, object), old.as_map());
@@ -311,12 +331,13 @@ impl Strategy for ResourceStrategy {
     }
 
     fn generation_changed(&self, object: &Value<'_>, old: &Value<'_>) -> bool {
-        let skip = |name: &str| matches!(name, "metadata" | "status" | "kind" | "apiVersion");
         match self.rules.generation {
-            Generation::None | Generation::StartsOnly => false,
-            Generation::Counted | Generation::CountedOnly => self.differs(object, old, skip),
+            Generation::None | Generation::StartsOnly | Generation::CountedAsGiven => false,
+            Generation::Counted | Generation::CountedOnly => self.differs(object, old, Equality::Semantic),
+            Generation::CountedExactly => self.differs(object, old, Equality::Exact),
             Generation::WithAnnotations => {
-                self.differs(object, old, skip) || Self::metadata_differs(object, old, "annotations")
+                self.differs(object, old, Equality::Semantic)
+                    || Self::metadata_differs(object, old, "annotations")
             }
         }
     }

@@ -1,6 +1,9 @@
 //! The networking group.
 
-use super::{Rules, rules::StatusMetadata};
+use super::{
+    Rules,
+    rules::{Generation, StatusMetadata},
+};
 use crate::{validation, warnings};
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
@@ -27,6 +30,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             validate: Some(validation::networking::validate_network_policy),
             validate_update: Some(validation::networking::validate_network_policy_update),
             warnings: Some(validation::networking::network_policy_warnings),
+            generation: Generation::CountedExactly,
             ..Rules::SPEC
         },
         "servicecidrs" => Rules {

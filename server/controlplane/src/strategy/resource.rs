@@ -4,7 +4,12 @@ use bumpalo::Bump;
 use ringbolt_apiserver::registry::Part;
 use ringbolt_machinery::value::{Map, Value};
 
-use super::{Rules, common, disabled::Member, rules::StatusMetadata, selectable::RESOURCE_SLICE};
+use super::{
+    Rules, common,
+    disabled::Member,
+    rules::{Generation, StatusMetadata},
+    selectable::RESOURCE_SLICE,
+};
 use crate::{
     clock,
     tree::{Members, root},
@@ -65,6 +70,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             returns_deleted: true,
             selectable: &RESOURCE_SLICE,
             disabled: SLICE,
+            generation: Generation::CountedAsGiven,
             validate: Some(validation::resource::validate_slice),
             validate_update: Some(validation::resource::validate_slice_update),
             warnings: Some(crate::warnings::resource_slice),

@@ -16,6 +16,10 @@ pub(crate) enum Generation {
     None,
     /// Starts at 1, counts what is neither metadata nor status.
     Counted,
+    /// Counts an empty list in place of none as well.
+    CountedExactly,
+    /// Counts what was given, be it dropped afterwards.
+    CountedAsGiven,
     /// Counts the same way but is not there before the first change.
     CountedOnly,
     /// Starts at 1 and stays.

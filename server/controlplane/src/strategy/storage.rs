@@ -18,6 +18,7 @@ pub(super) fn rules(resource: &str) -> Option<Rules> {
             ..Rules::BASE
         },
         "csinodes" => Rules {
+            disabled: &[&["status", "storageHealth"]],
             validate: Some(validation::storage::validate_node),
             validate_update: Some(validation::storage::validate_node_update),
             unconditional_update: false,

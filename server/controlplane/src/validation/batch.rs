@@ -89,7 +89,7 @@ fn generated_selector(object: &Value<'_>, spec: &Map<'_>, errors: &mut Errors) {
         }
         let readable = validate_label_selector(spec.get("selector"), "").is_empty();
         if readable && !selector::matches(wanted, Some(&expected)) {
-            let shown = Value::Map(wanted.clone());
+            let shown = selector::shown(Some(wanted));
             errors.push(FieldError::invalid("spec.selector", &shown, "`selector` not auto-generated"));
         }
     }
@@ -422,6 +422,11 @@ fn fixed(new: &Map<'_>, was: &Map<'_>, member: &str, errors: &mut Errors) {
     let name = match member {
         "podFailurePolicy" => "PodFailurePolicy",
         "successPolicy" => "SuccessPolicy",
+        "selector" => {
+            let shown = selector::shown(now.and_then(Value::as_map));
+            errors.push(FieldError::invalid(child("spec", member), &shown, why));
+            return;
+        }
         _ => {
             let shown = now.unwrap_or(&Value::Null);
             errors.push(FieldError::invalid(child("spec", member), shown, why));

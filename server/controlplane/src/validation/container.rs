@@ -147,7 +147,8 @@ pub(crate) fn validate_ephemeral<'a>(
             // What is a pointer in Go counts even where it points to nothing much.
             let value = container.get(member).filter(|v| !v.is_null());
             let pointer = STAYING.contains(&member) || member == "restartPolicy";
-            if value.is_some_and(|v| pointer || !is_zero(v)) {
+            let is_list = matches!(value, Some(Value::List(_)));
+            if value.is_some_and(|v| pointer || is_list || !is_zero(v)) {
                 errors.push(FieldError::forbidden(child(&path, member), why));
             }
         }

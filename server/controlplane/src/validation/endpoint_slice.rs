@@ -24,18 +24,23 @@ const KINDS: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
 const KINDS_DECLARED: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
 
 pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
-    slice(object, true, errors);
+    slice(object, true, false, errors);
 }
 
-fn slice(object: &Value<'_>, check_endpoints: bool, errors: &mut Errors) {
+fn slice(object: &Value<'_>, check_endpoints: bool, is_moved: bool, errors: &mut Errors) {
     let Some(slice) = object.as_map() else { return };
-    ports(slice, errors);
     let mut declared = Vec::new();
     let kind = slice.text("addressType");
+    // That it may not change is all that its declaration says then.
+    let says = if is_moved { &mut *errors } else { &mut declared };
     if kind.is_empty() {
         declared.push(FieldError::required("addressType", ""));
     } else if !KINDS.contains(&kind) {
-        declared.push(FieldError::not_supported("addressType", kind, &KINDS_DECLARED));
+        says.push(FieldError::not_supported("addressType", kind, &KINDS_DECLARED));
+    }
+    ports(slice, errors);
+    if is_moved && !kind.is_empty() {
+        super::declared_immutable("addressType", &mut declared);
     }
     if check_endpoints {
         endpoints(slice, kind, errors, &mut declared);
@@ -177,8 +182,6 @@ fn hints(hints: &Map<'_>, path: &str, errors: &mut Errors) {
 pub(crate) fn validate_update(_: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
     // Endpoints that stay as they are were fine when they came.
     let changed = !same(object.path(&["endpoints"]), old.path(&["endpoints"]));
-    slice(object, changed, errors);
-    if !same(object.path(&["addressType"]), old.path(&["addressType"])) {
-        super::declared_immutable("addressType", errors);
-    }
+    let is_moved = !same(object.path(&["addressType"]), old.path(&["addressType"]));
+    slice(object, changed, is_moved, errors);
 }

@@ -151,12 +151,31 @@ fn write(ty: &str, value: Option<&Value<'_>>, out: &mut String) {
     }
 }
 
-/// JSON without members that are `null`.
+/// JSON without members that are `null` or have no items: these types leave them out.
 fn plain(value: &Value<'_>, out: &mut String) {
-    let Value::Map(map) = value else { return write_json(value, out) };
+    let map = match value {
+        Value::Map(map) => map,
+        Value::List(list) => {
+            out.push('[');
+            for (at, item) in list.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                plain(item, out);
+            }
+            return out.push(']');
+        }
+        other => return write_json(other, out),
+    };
     out.push('{');
     let mut first = true;
-    for (key, item) in map.iter().filter(|(_, v)| !v.is_null()) {
+    let is_empty = |value: &Value<'_>| match value {
+        Value::Null => true,
+        Value::List(list) => list.is_empty(),
+        Value::Map(map) => map.is_empty(),
+        _ => false,
+    };
+    for (key, item) in map.iter().filter(|(_, v)| !is_empty(v)) {
         begin(key, &mut first, out);
         plain(item, out);
     }

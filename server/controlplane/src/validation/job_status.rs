@@ -106,7 +106,7 @@ fn state(spec: &Map<'_>, new: &Map<'_>, was: &Map<'_>, differ: &dyn Fn(&str) -> 
         let why = "terminating>0 is invalid for finished job";
         errors.push(FieldError::invalid("status.terminating", count("terminating"), why));
     }
-    if count("ready") > count("active") && (differ("ready") || differ("active")) {
+    if new.has("ready") && count("ready") > count("active") && (differ("ready") || differ("active")) {
         let why = "cannot set more ready pods than active";
         errors.push(FieldError::invalid("status.ready", count("ready"), why));
     }

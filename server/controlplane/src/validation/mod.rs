@@ -178,7 +178,12 @@ pub(crate) fn immutable(new: &Map<'_>, old: &Map<'_>, key: &str, path: &str, err
         return;
     }
     let nothing = if was.is_some_and(|v| v.as_str().is_some()) { Value::String("") } else { Value::Null };
-    let shown = now.cloned().unwrap_or(nothing);
+    let shown = match now {
+        Some(Value::Map(map)) if map.has("matchLabels") || map.has("matchExpressions") => {
+            selector::shown(Some(map))
+        }
+        now => now.cloned().unwrap_or(nothing),
+    };
     errors.push(FieldError::invalid(child(path, key), &shown, "field is immutable"));
 }
 

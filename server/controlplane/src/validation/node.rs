@@ -134,6 +134,7 @@ fn is_feature(name: &str) -> bool {
 }
 
 pub(crate) fn validate_update(_: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
+    taints(object, errors);
     resources(object, errors);
     features(object, errors);
     with_map(object, "status", |status| {
@@ -188,12 +189,11 @@ pub(crate) fn validate_update(_: Part, object: &Value<'_>, old: &Value<'_>, erro
             }
         }
     });
-    taints(object, errors);
+    errors.append(&mut declared);
     let external = |v: &Value<'_>| v.str_at(&["spec", "externalID"]).unwrap_or("").to_owned();
     if external(object) != external(old) {
         errors.push(FieldError::forbidden("spec.externalID", "may not be updated"));
     }
-    errors.append(&mut declared);
 }
 
 /// Where a kubelet's configuration came from when it could be chosen here.

@@ -67,7 +67,13 @@ pub(super) fn template_metadata(metadata: Option<&Map<'_>>, path: &str, errors: 
     let member = |name: &str| metadata.and_then(|m| m.get(name));
     errors.extend(validate_annotations(member("annotations"), &child(path, "annotations")));
     errors.extend(validate_labels(member("labels"), &child(path, "labels")));
-    for name in METADATA.iter().copied().filter(|name| metadata.is_some_and(|m| !m.lacks(name))) {
+    // A list that is there counts without items too, and a number that Go points at counts as 0.
+    let is_set = |m: &Map<'_>, name: &str| {
+        !m.lacks(name)
+            || matches!(m.get(name), Some(Value::List(_)))
+            || name == "deletionGracePeriodSeconds" && m.has(name)
+    };
+    for name in METADATA.iter().copied().filter(|name| metadata.is_some_and(|m| is_set(m, name))) {
         // Go's name of the field with its first letter small.
         let shown = if name == "uid" { "uID" } else { name };
         errors.push(FieldError::forbidden(child(path, shown), "cannot be set"));

@@ -25,7 +25,7 @@ pub(crate) fn validate(spec: &Map<'_>, claims: &[&str], path: &str, errors: &mut
     for (name, text) in sorted(own.child("requests")) {
         let Some(given) = quantity::parse(text) else { continue };
         let all = aggregate(spec, "requests", name);
-        if all > given {
+        if all > given && given >= Quantity::new(0, Format::DecimalSi) {
             let why = format!("must be greater than or equal to aggregate container requests of {all}");
             errors.push(FieldError::invalid(key(&child(&path, "requests"), name), text, why));
         }

@@ -108,10 +108,13 @@ fn binding(object: &Value<'_>, kinds: &[&str], namespaced: bool, errors: &mut Er
             validate_subject(map, namespaced, &index("subjects", at), errors);
         }
     }
-    // What is declared to be required comes last.
     if name.is_empty() {
         errors.push(FieldError::required("roleRef.name", ""));
     }
+}
+
+/// What is declared to be required comes last.
+fn binding_required(object: &Value<'_>, errors: &mut Errors) {
     let subjects = object.path(&["subjects"]).and_then(Value::as_list);
     for (at, subject) in subjects.into_iter().flatten().enumerate() {
         if subject.str_at(&["name"]).unwrap_or("").is_empty() {
@@ -167,6 +170,7 @@ fn role_reference(object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
 
 pub(crate) fn validate_role_binding(object: &Value<'_>, errors: &mut Errors) {
     binding(object, &["Role", "ClusterRole"], true, errors);
+    binding_required(object, errors);
 }
 
 pub(crate) fn validate_role_binding_update(
@@ -175,12 +179,14 @@ pub(crate) fn validate_role_binding_update(
     old: &Value<'_>,
     errors: &mut Errors,
 ) {
-    validate_role_binding(object, errors);
+    binding(object, &["Role", "ClusterRole"], true, errors);
     role_reference(object, old, errors);
+    binding_required(object, errors);
 }
 
 pub(crate) fn validate_cluster_role_binding(object: &Value<'_>, errors: &mut Errors) {
     binding(object, &["ClusterRole"], false, errors);
+    binding_required(object, errors);
 }
 
 pub(crate) fn validate_cluster_role_binding_update(
@@ -189,6 +195,7 @@ pub(crate) fn validate_cluster_role_binding_update(
     old: &Value<'_>,
     errors: &mut Errors,
 ) {
-    validate_cluster_role_binding(object, errors);
+    binding(object, &["ClusterRole"], false, errors);
     role_reference(object, old, errors);
+    binding_required(object, errors);
 }

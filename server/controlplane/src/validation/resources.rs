@@ -91,10 +91,10 @@ pub(crate) fn validate_claims(resources: &Map<'_>, claims: &[&str], path: &str, 
         }
         if !claims.contains(&name) {
             let mut error = FieldError::not_found(path, name);
-            let mut known = claims.to_vec();
+            let mut known: Vec<_> = claims.iter().copied().filter(|name| !name.is_empty()).collect();
             known.sort_unstable();
             known.dedup();
-            let known = match claims {
+            let known = match known.as_slice() {
                 [] => " which is empty".to_owned(),
                 _ => format!(": {}", known.join(", ")),
             };

@@ -15,7 +15,7 @@ pub(crate) fn validate(object: &Value<'_>, errors: &mut Errors) {
     written_out(class, errors);
     // What is declared with the fields comes after what is written out.
     if required(class, "handler", "", errors) {
-        label(class.text("handler"), "handler", errors);
+        super::resource::declared_label(class.text("handler"), "handler", errors);
     }
 }
 

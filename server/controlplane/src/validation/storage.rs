@@ -148,16 +148,18 @@ pub(crate) fn validate_attributes_class_update(
 }
 
 pub(crate) fn validate_attachment(object: &Value<'_>, errors: &mut Errors) {
-    attachment(object, errors);
-    let mut declared: Errors = errors.extract_if(.., |e| e.field == "spec.attacher").collect();
-    // What is declared with the fields comes after what is written out, and of that the form before the length.
-    declared.sort_by_key(|e| e.detail.starts_with("may not be more"));
-    errors.append(&mut declared);
+    attachment(object, false, errors);
+    // What is declared with the fields comes after what is written out, and says it in its own words.
+    let attacher = object.str_at(&["spec", "attacher"]).unwrap_or("");
+    super::resource::declared_driver(attacher, "spec.attacher", errors);
 }
 
-fn attachment(object: &Value<'_>, errors: &mut Errors) {
+/// `names_attacher`: a change of a field that never changes is all that its declaration sees.
+fn attachment(object: &Value<'_>, names_attacher: bool, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
-        csi_driver_name(spec.text("attacher"), "spec.attacher", errors);
+        if names_attacher {
+            csi_driver_name(spec.text("attacher"), "spec.attacher", errors);
+        }
         let nothing = Map::new_in(spec.arena());
         let source = spec.child("source").unwrap_or(&nothing);
         const ONE: &str = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
@@ -211,7 +213,7 @@ pub(crate) fn validate_attachment_update(
     let kind = ("storage.k8s.io", "v1", "VolumeAttachment");
     let changed = part == Part::Main
         && !crate::semantic::field_equal(kind, &["spec"], object.path(&["spec"]), old.path(&["spec"]));
-    attachment(object, errors);
+    attachment(object, true, errors);
     if changed {
         declared_immutable("spec", errors);
     }
@@ -372,7 +374,7 @@ pub(crate) fn validate_capacity_update(_: Part, object: &Value<'_>, old: &Value<
     let kind = ("storage.k8s.io", "v1", "CSIStorageCapacity");
     let topology = |v| Value::path(v, &["nodeTopology"]);
     if !crate::semantic::field_equal(kind, &["nodeTopology"], topology(object), topology(old)) {
-        let shown = topology(object).cloned().unwrap_or(Value::Null);
+        let shown = super::selector::shown(topology(object).and_then(Value::as_map));
         errors.push(FieldError::invalid("nodeTopology", &shown, "field is immutable"));
     }
     let class = |v: &Value<'_>| v.str_at(&["storageClassName"]).unwrap_or("").to_owned();

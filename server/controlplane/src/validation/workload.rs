@@ -91,17 +91,22 @@ fn check_selector(spec: &Map<'_>, kind: &str, errors: &mut Errors) {
     errors.extend(validate_label_selector(spec.get("selector"), "spec.selector"));
     if selector::is_empty(wanted) {
         let why = format!("empty selector is invalid for {kind}");
-        errors.push(FieldError::invalid("spec.selector", shown(Some(wanted)), why));
+        errors.push(FieldError::invalid("spec.selector", selector::shown(Some(wanted)), why));
     }
 }
 
-/// `unreadable` is said of a selector that cannot be read, against which no template is held.
-fn check_template(spec: &Map<'_>, claimed: pod_spec::Claimed<'_>, unreadable: &str, errors: &mut Errors) {
+/// `unreadable` is said of a selector that cannot be read, against which no template is held. Answers whether one was.
+fn check_template(
+    spec: &Map<'_>,
+    claimed: pod_spec::Claimed<'_>,
+    unreadable: &str,
+    errors: &mut Errors,
+) -> bool {
     let template = spec.child("template");
     let wanted = spec.child("selector");
     if !validate_label_selector(spec.get("selector"), "spec.selector").is_empty() {
-        errors.push(FieldError::invalid("spec.selector", shown(wanted), unreadable));
-        return;
+        errors.push(FieldError::invalid("spec.selector", selector::shown(wanted), unreadable));
+        return false;
     }
     // No selector selects nothing, an empty one everything.
     if wanted.is_none_or(|s| !selector::is_empty(s) && !selector::matches(s, template_labels(spec))) {
@@ -112,14 +117,16 @@ fn check_template(spec: &Map<'_>, claimed: pod_spec::Claimed<'_>, unreadable: &s
     if let Some(template) = template {
         pod_spec::validate_template(template, claimed, "spec.template", errors);
     }
+    true
 }
 
 pub(crate) fn validate_deployment(object: &Value<'_>, errors: &mut Errors) {
     with_map(object, "spec", |spec| {
         non_negative(spec, "replicas", "spec", errors);
         check_selector(spec, "deployment", errors);
-        check_template(spec, None, "invalid label selector", errors);
-        restart_always(spec, "ReplicaSet", errors);
+        if check_template(spec, None, "invalid label selector", errors) {
+            restart_always(spec, "ReplicaSet", errors);
+        }
         deployment_strategy(spec, errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
         non_negative(spec, "revisionHistoryLimit", "spec", errors);
@@ -198,8 +205,9 @@ pub(crate) fn validate_replica_set(object: &Value<'_>, errors: &mut Errors) {
         non_negative(spec, "replicas", "spec", errors);
         non_negative(spec, "minReadySeconds", "spec", errors);
         check_selector(spec, "deployment", errors);
-        check_template(spec, None, "invalid label selector", errors);
-        restart_always(spec, "ReplicaSet", errors);
+        if check_template(spec, None, "invalid label selector", errors) {
+            restart_always(spec, "ReplicaSet", errors);
+        }
     });
 }
 
@@ -234,7 +242,7 @@ pub(crate) fn validate_daemon_set(object: &Value<'_>, errors: &mut Errors) {
         }
         if let Some(wanted) = wanted.filter(|s| selector::is_empty(s)) {
             let why = "empty selector is invalid for daemonset";
-            errors.push(FieldError::invalid("spec.selector", shown(Some(wanted)), why));
+            errors.push(FieldError::invalid("spec.selector", selector::shown(Some(wanted)), why));
         }
         if let Some(template) = spec.child("template") {
             pod_spec::validate_template(template, None, "spec.template", errors);
@@ -337,7 +345,7 @@ fn stateful_set(object: &Value<'_>, new: bool, errors: &mut Errors) {
         check_selector(spec, "statefulset", errors);
         let claims = spec.items("volumeClaimTemplates").iter();
         let claimed: Vec<&str> = claims.map(|c| c.str_at(&["metadata", "name"]).unwrap_or("")).collect();
-        check_template(spec, Some(&claimed), "", errors);
+        let _ = check_template(spec, Some(&claimed), "", errors);
         restart_always(spec, "StatefulSet", errors);
     });
 }
@@ -377,7 +385,11 @@ fn retention_policy(spec: &Map<'_>, errors: &mut Errors) {
     let Some(policy) = spec.child("persistentVolumeClaimRetentionPolicy") else { return };
     for key in ["whenDeleted", "whenScaled"] {
         let path = "spec.persistentVolumeClaimRetentionPolicy";
-        super::one_of(policy, key, path, &["Delete", "Retain"], errors);
+        let given = policy.text(key);
+        if !["Delete", "Retain"].contains(&given) {
+            // In the order of the real server's list, unlike what is declared.
+            errors.push(FieldError::not_supported(child(path, key), given, &["Retain", "Delete"]));
+        }
     }
 }
 

@@ -72,6 +72,11 @@ impl Strategy for DefinitionStrategy {
         true
     }
 
+    /// A list without items says as much as none.
+    fn generation_changed(&self, object: &Value<'_>, old: &Value<'_>) -> bool {
+        !tree::same(object.path(&["spec"]), old.path(&["spec"]))
+    }
+
     fn grace(&self, _: &Value<'_>, _: Option<i64>) -> Option<Grace> {
         None
     }

@@ -38,7 +38,7 @@ pub use field_manager::{Applied, ApplyError, FieldManager};
 pub use field_set::field_set;
 pub use fields_v1::{MalformedFields, parse_fields, print_fields};
 pub use merge::merge;
-pub use normalize::normalize;
+pub use normalize::{SetAside, normalize};
 pub use path::{PathElement, compare_values, equal_values};
 pub use remove::remove_items;
 pub use reset_fields::ResetFields;

@@ -4,7 +4,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use super::zero;
 use crate::{
-    schema::{FIELDS_MAX, Field, Schema, Struct, bits},
+    schema::{FIELDS_MAX, Field, Schema, Struct, Type, bits},
     value::{Map, Value},
 };
 
@@ -151,25 +151,19 @@ fn close<'a>(
 ) {
     let field = &of.fields[index];
     match value {
-        Some(value) if is_left_out(schema, of, field, &value) => {}
+        Some(value) if is_left_out(schema, field, &value) => {}
         Some(value) => entries.push((field.name, value)),
         None => entries.extend(zero::unset(arena, schema, field).map(|value| (field.name, value))),
     }
 }
 
-/// Whether a value that was given is not shown.
+/// Whether a value that was given is as if it were not. Lists and maps that were given without items stay: they are not
+/// nil, and rules tell the two apart. What is written leaves them out like any other.
 #[inline]
-fn is_left_out(schema: &Schema, of: &Struct, field: &Field, value: &Value<'_>) -> bool {
-    zero::left_out(schema, field, value) && !means_something_empty(of, field, value)
-}
-
-/// Lists that say something by being empty, so that who looks at an object must see them. What is written leaves them
-/// out like any other.
-fn means_something_empty(of: &Struct, field: &Field, value: &Value<'_>) -> bool {
-    matches!(value, Value::List(list) if list.is_empty())
-        && matches!(
-            (of.name, field.name),
-            // Managed fields are to be forgotten; policies are none, instead of the usual ones; a range was to be given.
-            (_, "managedFields") | ("HPAScalingRules", "policies") | ("ServiceCIDRSpec", "cidrs")
-        )
+fn is_left_out(schema: &Schema, field: &Field, value: &Value<'_>) -> bool {
+    match value {
+        Value::List(_) | Value::Map(_) if matches!(field.ty, Type::Composite(_)) => false,
+        Value::String(_) if field.ty == Type::Bytes => false,
+        _ => zero::left_out(schema, field, value),
+    }
 }

@@ -71,7 +71,9 @@ impl<'a> Converter<'a, '_> {
             // Go's conversion wraps around.
             (Type::Int32, Value::Int(n)) => Ok(Value::Int((*n as i32).into())),
             (Type::Int32 | Type::Int64, Value::Float(f)) if *f == f.trunc() => {
-                let n = *f as i64;
+                // What does not fit comes out as the smallest of 64 bits.
+                let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(f);
+                let n = if fits { *f as i64 } else { i64::MIN };
                 Ok(Value::Int(if ty == Type::Int32 { (n as i32).into() } else { n }))
             }
             (Type::Float64, Value::Int(_) | Value::Float(_)) => Ok(value.clone()),
@@ -90,6 +92,12 @@ impl<'a> Converter<'a, '_> {
                 Value::Int(n) => {
                     Err(format!("json: cannot unmarshal number {n} into Go value of type int32"))
                 }
+                Value::Float(f) => {
+                    let mut number = Vec::new();
+                    json::quote::write_float(&mut number, *f);
+                    let number = String::from_utf8_lossy(&number);
+                    Err(format!("json: cannot unmarshal number {number} into Go value of type int32"))
+                }
                 other => unmarshal(other, "int32"),
             },
             (Type::Quantity | Type::RawExtension | Type::FieldsV1 | Type::Json | Type::Alternative(_), _) => {
@@ -99,6 +107,15 @@ impl<'a> Converter<'a, '_> {
                 Ok(_) => Ok(value.clone()),
                 Err(at) => Err(format!("error decoding from json: illegal base64 data at input byte {at}")),
             },
+            (Type::Bytes, Value::List(items)) => {
+                let wrong = items.iter().find_map(|item| match item {
+                    Value::Int(_) => None,
+                    Value::Float(f) if *f == f.trunc() => None,
+                    Value::Float(_) => Some("cannot convert float64 to uint8"),
+                    _ => Some("unrecognized type: uint8"),
+                });
+                wrong.map_or_else(|| Ok(value.clone()), |why| Err(why.to_owned()))
+            }
             (Type::Bytes, other) => Err(format!("cannot restore slice from {}", kind(other))),
             (Type::Struct(id), Value::Map(map)) => self.members(id, map),
             (Type::Struct(_), other) => Err(format!("cannot restore struct from: {}", kind(other))),

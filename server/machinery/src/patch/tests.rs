@@ -241,6 +241,19 @@ fn outcomes_of_strategic_patches() {
         (r#"{"spec":{"hostNetwork":"x"}}"#, "unrecognized type: bool"),
         (r#"{"spec":{"priority":1.5}}"#, "cannot convert float64 to int32"),
         (r#"{"spec":{"restartPolicy":1}}"#, "cannot convert int64 to v1.RestartPolicy"),
+        // What is too large wraps around, and so does what no integer of 64 bits holds.
+        (
+            r#"{"spec":{"priority":4294967298}}"#,
+            r#"{"metadata":{},"spec":{"containers":null,"priority":2},"status":{}} "#,
+        ),
+        (
+            r#"{"spec":{"priority":9223372036854775808}}"#,
+            r#"{"metadata":{},"spec":{"containers":null,"priority":0},"status":{}} "#,
+        ),
+        (
+            r#"{"spec":{"containers":[{"livenessProbe":{"tcpSocket":{"port":1.5}}}]}}"#,
+            "json: cannot unmarshal number 1.5 into Go value of type int32",
+        ),
         (
             r#"{"metadata":{"creationTimestamp":5}}"#,
             "json: cannot unmarshal number into Go value of type string",

@@ -22,6 +22,8 @@ pub(super) fn spec(spec: &Map<'_>, path: &str, found: &mut Found) {
     let known = |name: &str| is_request(devices, name);
     let at = child(&path, "requests");
     if found.fits(devices.items("requests"), REQUESTS_MAX, &at) {
+        let named = |request: &Map<'_>| request.text("name").to_owned();
+        parts::duplicates(devices.items("requests"), named, &at, &mut found.declared);
         for (n, item) in devices.items("requests").iter().enumerate() {
             let empty;
             let item = match item.as_map() {
@@ -62,30 +64,38 @@ fn request(request: &Map<'_>, path: &str, found: &mut Found) {
         (None, []) => found
             .errors
             .push(FieldError::required(path, "exactly one of `exactly` or `firstAvailable` is required")),
-        (Some(_), [_, ..]) => {
+        (Some(exactly), [_, ..]) => {
             let why = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set";
             found.errors.push(FieldError::invalid(path, &Value::Null, why));
+            // What is declared with the fields is said of both.
+            let mut both = Found::default();
+            self::exactly(exactly, path, &mut both);
+            self::alternatives(alternatives, path, &mut both);
+            found.declared.append(&mut both.declared);
         }
-        (Some(exactly), []) => {
-            let path = child(path, "exactly");
-            let mut class = Vec::new();
-            device_class(exactly.text("deviceClassName"), &child(&path, "deviceClassName"), &mut class);
-            found.errors.append(&mut class);
-            devices(exactly, &path, found);
-        }
-        (None, list) => {
-            let path = child(path, "firstAvailable");
-            if !found.fits(list, ALTERNATIVES_MAX, &path) {
-                return;
-            }
-            for (at, alternative) in maps(list) {
-                let path = index(&path, at);
-                label(alternative.text("name"), &child(&path, "name"), &mut found.errors);
-                let class = alternative.text("deviceClassName");
-                device_class(class, &child(&path, "deviceClassName"), &mut found.declared);
-                devices(alternative, &path, found);
-            }
-        }
+        (Some(exactly), []) => self::exactly(exactly, path, found),
+        (None, list) => self::alternatives(list, path, found),
+    }
+}
+
+fn exactly(exactly: &Map<'_>, path: &str, found: &mut Found) {
+    let path = child(path, "exactly");
+    device_class(exactly.text("deviceClassName"), &child(&path, "deviceClassName"), &mut found.errors);
+    devices(exactly, &path, found);
+}
+
+fn alternatives(list: &[Value<'_>], path: &str, found: &mut Found) {
+    let path = child(path, "firstAvailable");
+    if !found.fits(list, ALTERNATIVES_MAX, &path) {
+        return;
+    }
+    parts::duplicates(list, |request| request.text("name").to_owned(), &path, &mut found.declared);
+    for (at, alternative) in maps(list) {
+        let path = index(&path, at);
+        label(alternative.text("name"), &child(&path, "name"), &mut found.errors);
+        let class = alternative.text("deviceClassName");
+        device_class(class, &child(&path, "deviceClassName"), &mut found.declared);
+        devices(alternative, &path, found);
     }
 }
 
@@ -117,11 +127,14 @@ fn devices(request: &Map<'_>, path: &str, found: &mut Found) {
 
 fn constraint(constraint: &Map<'_>, known: &dyn Fn(&str) -> bool, path: &str, found: &mut Found) {
     parts::request_names(constraint, known, path, found);
-    for member in ["matchAttribute", "distinctAttribute"] {
-        if constraint.has(member) {
-            let name = constraint.text(member);
-            return parts::fully_qualified(name, &child(path, member), &mut found.declared);
-        }
+    let given = ["matchAttribute", "distinctAttribute"].into_iter().filter(|member| constraint.has(member));
+    let mut any = false;
+    for member in given {
+        any = true;
+        parts::fully_qualified(constraint.text(member), &child(path, member), &mut found.declared);
+    }
+    if any {
+        return;
     }
     let why =
         "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set";

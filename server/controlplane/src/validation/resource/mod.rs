@@ -1,5 +1,4 @@
-//! Devices: classes of them, claims and their templates, slices that offer them, rules that taint them. Of an
-//! expression that selects devices only the size is looked at, and whether it is there.
+//! Devices: classes of them, claims and their templates, slices that offer them, rules that taint them.
 
 mod claims;
 mod offers;
@@ -15,18 +14,29 @@ use ringbolt_machinery::{
 
 use self::parts::Found;
 pub(crate) use self::slices::{validate as validate_slice, validate_update as validate_slice_update};
+pub(super) use self::{offers::declared_label, parts::declared_driver};
 use super::{
     Errors, csi_driver_name, declared_immutable, go, label, maps, persistent_volume_claim::template_metadata,
     with_map,
 };
-use crate::tree::{Members, same};
+use crate::{
+    semantic,
+    tree::{Members, same},
+};
 
 /// Most selectors, and configurations, of a class or request.
 const SELECTORS_MAX: usize = 32;
 const CONFIG_MAX: usize = 32;
+const CLAIM: (&str, &str, &str) = ("resource.k8s.io", "v1", "ResourceClaim");
+/// Most conditions of a rule.
+const RULE_CONDITIONS_MAX: usize = 8;
 
 /// A new class.
 pub(crate) fn validate_class(object: &Value<'_>, errors: &mut Errors) {
+    class(object, None, errors);
+}
+
+fn class(object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Errors) {
     let mut found = Found::default();
     with_map(object, "spec", |spec| {
         parts::selectors(spec, "spec", &mut found);
@@ -38,13 +48,18 @@ pub(crate) fn validate_class(object: &Value<'_>, errors: &mut Errors) {
                 parts::configuration(config, &index(path, at), &mut found);
             }
         }
+        let name = spec.get("extendedResourceName").and_then(Value::as_str);
+        let was = old.and_then(|old| old.str_at(&["spec", "extendedResourceName"]));
+        if let Some(name) = name.filter(|_| name != was) {
+            parts::extended_resource_name(name, "spec.extendedResourceName", &mut found.declared);
+        }
     });
     found.into(errors);
 }
 
 /// A changed class.
-pub(crate) fn validate_class_update(_: Part, object: &Value<'_>, _: &Value<'_>, errors: &mut Errors) {
-    validate_class(object, errors);
+pub(crate) fn validate_class_update(_: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
+    class(object, Some(old), errors);
 }
 
 /// A new claim.
@@ -58,7 +73,9 @@ pub(crate) fn validate_claim(object: &Value<'_>, errors: &mut Errors) {
 pub(crate) fn validate_claim_update(part: Part, object: &Value<'_>, old: &Value<'_>, errors: &mut Errors) {
     let spec = |v| Value::path(v, &["spec"]);
     match part {
-        Part::Main if !same(spec(object), spec(old)) => declared_immutable("spec", errors),
+        Part::Main if !semantic::field_equal(CLAIM, &["spec"], spec(object), spec(old)) => {
+            declared_immutable("spec", errors)
+        }
         Part::Status => {
             let mut found = Found::default();
             status::validate(object, old, &mut found);
@@ -99,6 +116,13 @@ pub(crate) fn validate_template_update(_: Part, object: &Value<'_>, old: &Value<
 /// A rule that taints devices; `old` is what it was.
 pub(crate) fn taint_rule(part: Part, object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Errors) {
     if part == Part::Status {
+        with_map(object, "status", |status| {
+            super::condition::conditions(status, "status", errors);
+            let count = status.items("conditions").len();
+            if count > RULE_CONDITIONS_MAX {
+                errors.push(FieldError::too_many("status.conditions", count, RULE_CONDITIONS_MAX));
+            }
+        });
         return;
     }
     let mut found = Found::default();

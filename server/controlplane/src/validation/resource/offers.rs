@@ -275,7 +275,7 @@ fn range(range: &Map<'_>, default: &Quantity, most: &Quantity, path: &str, error
 }
 
 /// A DNS label as it is declared: its length is told in bytes, and nothing else then.
-fn counter_name(name: &str, path: &str, declared: &mut Errors) {
+pub(in crate::validation) fn declared_label(name: &str, path: &str, declared: &mut Errors) {
     if name.len() > LABEL_MAX {
         declared.push(FieldError::invalid(path, name, format!("must be no more than {LABEL_MAX} bytes")));
     } else {
@@ -288,15 +288,14 @@ pub(super) fn counters(list: &[Value<'_>], named: &str, max: usize, path: &str, 
     if !found.fits(list, max, path) {
         return;
     }
-    let mut seen: Vec<&str> = Vec::new();
-    let mut duplicates = Errors::new();
+    super::parts::duplicates(list, |set| set.text(named).to_owned(), path, &mut found.declared);
     for (at, set) in maps(list) {
         let (name, path) = (set.text(named), index(path, at));
         let declared = &mut found.declared;
         if name.is_empty() {
             declared.push(FieldError::required(child(&path, named), ""));
         } else {
-            counter_name(name, &child(&path, named), declared);
+            declared_label(name, &child(&path, named), declared);
         }
         let (counters, at) = (entries(set, "counters"), child(&path, "counters"));
         if counters.is_empty() {
@@ -305,15 +304,10 @@ pub(super) fn counters(list: &[Value<'_>], named: &str, max: usize, path: &str, 
             found.errors.push(FieldError::too_many(at, counters.len(), COUNTERS_MAX));
         } else {
             for (name, _) in counters {
-                counter_name(name, &at, declared);
+                declared_label(name, &at, declared);
             }
         }
-        if seen.contains(&name) {
-            duplicates.push(FieldError::duplicate(path, Value::Map(set.clone())));
-        }
-        seen.push(name);
     }
-    found.declared.append(&mut duplicates);
 }
 
 /// The conditions that binding waits for, and those that end it: both or neither, and none twice.
@@ -345,7 +339,8 @@ pub(super) fn binding_conditions(device: &Map<'_>, path: &str, found: &mut Found
     for (one, other) in [(0, 1), (1, 0)] {
         if lists[one].is_empty() && !lists[other].is_empty() {
             let why = format!("{} are required to use {}", MEMBERS[one], MEMBERS[other]);
-            errors.push(FieldError::invalid(child(path, MEMBERS[one]), &Value::Null, why));
+            let shown = device.get(MEMBERS[one]).unwrap_or(&Value::Null);
+            errors.push(FieldError::invalid(child(path, MEMBERS[one]), shown, why));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What claims, classes, slices and rules are made of.
 
+use ringbolt_cel::devices::{SelectorError, check_selector};
 use ringbolt_machinery::{
     field::{FieldError, child, index},
     validation::names::{
@@ -61,7 +62,7 @@ pub(super) fn pool_name(name: &str, path: &str, errors: &mut Errors) {
 }
 
 /// The name of a driver where it is declared: case does not matter.
-pub(super) fn declared_driver(name: &str, path: &str, declared: &mut Errors) {
+pub(in crate::validation) fn declared_driver(name: &str, path: &str, declared: &mut Errors) {
     if name.is_empty() {
         declared.push(FieldError::required(path, ""));
         return;
@@ -79,6 +80,65 @@ pub(super) fn declared_driver(name: &str, path: &str, declared: &mut Errors) {
     }
     if name.len() > DRIVER_MAX {
         declared.push(FieldError::too_long_characters(path, DRIVER_MAX));
+    }
+}
+
+/// The name of a resource that pods ask for and devices stand in for.
+pub(super) fn extended_resource_name(name: &str, path: &str, declared: &mut Errors) {
+    const DEFAULT_DOMAIN: &str = "kubernetes.io/";
+    const QUOTA_PREFIX: &str = "requests.";
+    let mut wrong = |why: String| declared.push(FieldError::invalid(path, name, why));
+    if !name.contains('/') {
+        wrong("a name must be a domain-prefixed path, such as 'example.com/my-prop'".to_owned());
+    } else if name.contains(DEFAULT_DOMAIN) {
+        wrong(format!("must not have {DEFAULT_DOMAIN:?} domain"));
+    }
+    if name.starts_with(QUOTA_PREFIX) {
+        wrong(format!("must not have {QUOTA_PREFIX:?} prefix"));
+    }
+    // Quotas count it under this name, which must be the key of a label.
+    qualified_name_errors(&format!("{QUOTA_PREFIX}{name}")).into_iter().for_each(wrong);
+}
+
+/// Items of a list that have the same key as one before them.
+pub(super) fn duplicates<K: PartialEq>(
+    list: &[Value<'_>],
+    key: impl Fn(&Map<'_>) -> K,
+    path: &str,
+    declared: &mut Errors,
+) {
+    let mut seen: Vec<K> = Vec::new();
+    for (at, item) in maps(list) {
+        let key = key(item);
+        if seen.contains(&key) {
+            declared.push(FieldError::duplicate(index(path, at), without_empty(&Value::Map(item.clone()))));
+        } else {
+            seen.push(key);
+        }
+    }
+}
+
+/// A value as its JSON has it: without members that have no items.
+fn without_empty<'a>(value: &Value<'a>) -> Value<'a> {
+    let is_empty = |value: &Value<'_>| match value {
+        Value::List(list) => list.is_empty(),
+        Value::Map(map) => map.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Map(map) => {
+            let mut out = Map::new_in(map.arena());
+            for (key, value) in map.iter().filter(|(_, value)| !is_empty(value)) {
+                out.push_unique(key, without_empty(value));
+            }
+            Value::Map(out)
+        }
+        Value::List(list) => {
+            let mut out = list.clone();
+            out.iter_mut().for_each(|item| *item = without_empty(item));
+            Value::List(out)
+        }
+        other => other.clone(),
     }
 }
 
@@ -133,6 +193,17 @@ pub(super) fn selectors(holder: &Map<'_>, path: &str, found: &mut Found) {
                                expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
                                NUM_UINT, STRING, BYTES, IDENTIFIER}";
                     found.errors.push(FieldError::invalid(path, expression, why));
+                } else {
+                    match check_selector(expression, false) {
+                        Ok(()) => {}
+                        Err(SelectorError::TooComplex) => {
+                            let why = "too complex, exceeds cost limit";
+                            found.errors.push(FieldError::forbidden(path, why));
+                        }
+                        Err(SelectorError::Compile(error)) => {
+                            found.errors.push(FieldError::invalid(path, expression, error.detail));
+                        }
+                    }
                 }
             }
         }
@@ -261,5 +332,35 @@ pub(super) fn configurations(
         }
         request_names(config, known, &path, found);
         configuration(config, &path, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extended_resource_names() {
+        let wrong = |name: &str| {
+            let mut errors = Errors::new();
+            extended_resource_name(name, "p", &mut errors);
+            errors.into_iter().map(|e| e.detail).collect::<Vec<_>>()
+        };
+        assert!(wrong("example.com/gpu").is_empty());
+        assert_eq!(wrong("a"), ["a name must be a domain-prefixed path, such as 'example.com/my-prop'"]);
+        assert_eq!(wrong("kubernetes.io/a"), ["must not have \"kubernetes.io/\" domain"]);
+        assert_eq!(wrong("requests.example.com/a"), ["must not have \"requests.\" prefix"]);
+        assert_eq!(wrong("*.a.b").len(), 2);
+    }
+
+    #[test]
+    fn keys_are_there_once() {
+        let arena = bumpalo::Bump::new();
+        let text = arena.alloc_slice_copy(br#"[{"name":"a","list":[]},{"name":"b"},{"name":"a","list":[]}]"#);
+        let list = ringbolt_machinery::json::decode_untyped(&arena, text).unwrap();
+        let mut errors = Errors::new();
+        duplicates(list.as_list().unwrap(), |item| item.text("name").to_owned(), "p", &mut errors);
+        let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["p[2]: Duplicate value: {\"name\":\"a\"}"]);
     }
 }

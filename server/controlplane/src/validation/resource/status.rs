@@ -40,6 +40,8 @@ pub(super) fn validate(object: &Value<'_>, old: &Value<'_>, found: &mut Found) {
         let results =
             allocation.and_then(|a| a.child("devices")).map(|d| d.items("results")).unwrap_or_default();
         let given: Vec<[&str; 4]> = maps(results).map(|(_, r)| device(r)).collect();
+        let whole = |entry: &Map<'_>| device(entry).map(str::to_owned);
+        parts::duplicates(status.items("devices"), whole, "status.devices", &mut found.declared);
         for (at, item) in maps(status.items("devices")) {
             self::status_of_device(item, &given, &index("status.devices", at), found);
         }
@@ -67,6 +69,7 @@ fn reserved(status: &Map<'_>, found: &mut Found) {
             required(user, member, &index(path, at), &mut found.errors);
         }
     }
+    parts::duplicates(list, |user| user.text("uid").to_owned(), path, &mut found.declared);
 }
 
 fn status_of_device(item: &Map<'_>, given: &[[&str; 4]], path: &str, found: &mut Found) {
@@ -167,6 +170,10 @@ fn result(result: &Map<'_>, known: &dyn Fn(&str) -> bool, path: &str, found: &mu
     parts::pool_name(pool, &child(path, "pool"), &mut found.declared);
     label(name, &child(path, "device"), &mut found.errors);
     parts::tolerations(result, path, found);
+    if result.has("shareID") && !is_uuid(result.text("shareID")) {
+        let why = "must be a lowercase UUID in 8-4-4-4-12 format";
+        found.declared.push(FieldError::invalid(child(path, "shareID"), result.text("shareID"), why));
+    }
 }
 
 #[cfg(test)]

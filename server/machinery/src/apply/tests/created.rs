@@ -96,7 +96,7 @@ fn both(ty: StructId, reset: ResetFields, text: &str) -> Option<(Option<String>,
     let schema = Schema::builtin();
     let body = arena.alloc_slice_copy(text.as_bytes());
     let mut object = json::decode_typed(&arena, schema, ty, body, Mode::Lenient).ok()?.value;
-    normalize(&arena, schema, ty, &mut object);
+    normalize(&arena, schema, ty, &mut object).forget();
     let manager = FieldManager {
         schema,
         root: ty.into(),

@@ -84,7 +84,7 @@ impl World {
         let manager = self.manager(subresource);
         let live = self.live(&arena, &manager);
         let mut new = typed(&arena, struct_of(&manager), text);
-        normalize(&arena, Schema::builtin(), struct_of(&manager), &mut new);
+        normalize(&arena, Schema::builtin(), struct_of(&manager), &mut new).forget();
         let list = manager.update(&arena, &live, &new, name, &now);
         set(&mut new, list);
         self.store(new)
@@ -98,7 +98,7 @@ impl World {
         let map = live.as_map_mut().unwrap();
         map.insert("apiVersion", Value::String(self.api_version));
         map.insert("kind", Value::String(self.kind));
-        normalize(&arena, Schema::builtin(), struct_of(&manager), &mut live);
+        normalize(&arena, Schema::builtin(), struct_of(&manager), &mut live).forget();
         let mut config = untyped(&arena, text);
         let map = config.as_map_mut().unwrap();
         map.insert("apiVersion", Value::String(self.api_version));
