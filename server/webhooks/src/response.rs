@@ -7,6 +7,7 @@ use ringbolt_machinery::{
     json,
     status::{Cause, Details, Reason, Status},
     value::{Map, Value},
+    yaml,
 };
 use ringbolt_outgoing::Answer;
 
@@ -98,6 +99,12 @@ fn unstructured(answer: &Answer, content_type: &str) -> Status {
 }
 
 fn decode(body: &[u8], version: &str) -> std::result::Result<Review, String> {
+    // What does not look like JSON is taken for YAML.
+    let loaded = match body.trim_ascii_start().first() {
+        Some(b'{') => None,
+        _ => yaml::to_json(body).ok(),
+    };
+    let body = loaded.as_ref().map_or(body, |loaded| &loaded.json);
     let meta = json::interpret(body).map_err(|why| why.to_string())?;
     let wanted = format!("{GROUP}/{version}");
     let kind = if meta.kind.is_empty() { KIND } else { &meta.kind };

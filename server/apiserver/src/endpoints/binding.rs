@@ -13,14 +13,21 @@ use ringbolt_protocol::request_info::Verb;
 use ringbolt_storage::object::Object;
 
 use super::{
-    answer, create, get,
+    answer,
+    asker::{Asker, KeptAsker},
+    create, get,
     guaranteed_update::{Mutate, check_preconditions, guaranteed_update},
     metadata,
-    not_stored::{self, Sent},
+    not_stored::Sent,
     pod_condition::{self, PodCondition},
     resource::ResourceStore,
 };
-use crate::{admission::Attributes, request::Request, response::Outcome, routes::ResourceEndpoint};
+use crate::{
+    admission::{Attributes, dynamic::at_once},
+    request::Request,
+    response::Outcome,
+    routes::ResourceEndpoint,
+};
 
 /// Annotations of pods from the time before init containers; nothing may bring them back.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
@@ -31,6 +38,7 @@ const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
 ];
 
 /// The endpoint of both.
+#[derive(Clone)]
 pub(crate) struct Bindings {
     pods: Arc<ResourceStore>,
     bindings: Arc<ResourceStore>,
@@ -44,33 +52,52 @@ impl Bindings {
 
     fn create(&self, request: &Request<'_>) -> Result<Outcome, Status> {
         let sent = Sent::take(&self.bindings, request)?;
-        let info = &request.info;
-        let (core, pods) = (request.core.clone(), self.pods.clone());
-        let namespace = info.namespace.to_owned();
-        let binding = core.with_arena(|arena| {
-            let mut tree = sent.decode(&self.bindings, request, arena)?;
-            let name = metadata::text(&tree, "name");
-            let of = if info.subresource.is_empty() { &self.bindings } else { &self.pods };
-            create::check_namespace(of, &core, &namespace, name)?;
-            let part = if info.subresource.is_empty() { "" } else { "binding" };
-            let attributes = Attributes { name, ..not_stored::attributes(of, part, request, sent.dry_run) };
-            self.pods.admission.admit(&attributes, arena, &mut tree, None)?;
-            if !info.subresource.is_empty() && info.name != name {
-                return Err(Status::bad_request("name in URL does not match name in Binding object"));
-            }
-            check_target(&tree)?;
-            get::check_name(name)?;
-            self.pods.admission.validate(&attributes, arena, Some(&tree), None)?;
-            Ok(Binding::read(&tree))
-        })?;
+        let part = if request.info.subresource.is_empty() { "" } else { "binding" };
+        let this = self.clone();
+        if let Some(kept) = KeptAsker::of(request, &self.pods, part, sent.dry_run) {
+            return Ok(Outcome::Task(Box::pin(async move {
+                let bound = this.bind(&sent, kept.asker()).await;
+                let warnings = kept.into_warnings();
+                sent.answer.failure(&bound.err().unwrap_or_else(|| Status::success(201)), &warnings)
+            })));
+        }
+        let asker = Asker::of(request, part, sent.dry_run);
+        let binding = request.core.with_arena(|arena| at_once(self.admitted(&sent, asker, arena)))?;
+        let (core, namespace) = (request.core.clone(), request.info.namespace.to_owned());
         Ok(Outcome::Task(Box::pin(async move {
             let target = (namespace.as_str(), binding.name.as_str());
-            let bound = Bind { pods: &pods, binding: &binding };
-            match guaranteed_update(&pods, &core, target, sent.dry_run, &bound).await {
+            let bound = Bind { pods: &this.pods, binding: &binding };
+            match guaranteed_update(&this.pods, &core, target, sent.dry_run, &bound).await {
                 Ok(_) => sent.answer.status(&Status::success(201)),
                 Err(status) => sent.answer.status(&status),
             }
         })))
+    }
+
+    async fn bind(&self, sent: &Sent, asker: Asker<'_>) -> Result<(), Status> {
+        let arena = asker.core.take_arena();
+        let binding = self.admitted(sent, asker, &arena).await?;
+        let target = (asker.namespace, binding.name.as_str());
+        let bound = Bind { pods: &self.pods, binding: &binding };
+        guaranteed_update(&self.pods, asker.core, target, sent.dry_run, &bound).await.map(drop)
+    }
+
+    /// A binding that was admitted and has nothing wrong with it.
+    async fn admitted(&self, sent: &Sent, asker: Asker<'_>, arena: &Bump) -> Result<Binding, Status> {
+        let (pods, bindings) = (&*self.pods, &*self.bindings);
+        let mut tree = sent.decode_for(bindings, asker.namespace, asker.warnings, arena)?;
+        let name = metadata::text(&tree, "name");
+        let of = if asker.subresource.is_empty() { bindings } else { pods };
+        create::check_namespace(of, asker.core, asker.namespace, name)?;
+        let attributes = Attributes { name, ..asker.attributes(of) };
+        asker.admit(&attributes, pods, bindings, arena, &mut tree).await?;
+        if !asker.subresource.is_empty() && asker.name != name {
+            return Err(Status::bad_request("name in URL does not match name in Binding object"));
+        }
+        check_target(&tree)?;
+        get::check_name(name)?;
+        asker.validate(&attributes, pods, bindings, arena, &tree).await?;
+        Ok(Binding::read(&tree))
     }
 }
 

@@ -308,7 +308,7 @@ async fn prepare_knowing<'a>(
     let mut generated =
         metadata::text(object, "name").is_empty() && !metadata::text(object, "generateName").is_empty();
     check_namespace(store, core, namespace, metadata::text(object, "name"))?;
-    let version = metadata::text(object, "resourceVersion").to_owned();
+    let mut version = metadata::text(object, "resourceVersion").to_owned();
     if dynamic.is_none() {
         metadata::before_create(core, arena, store, object);
     }
@@ -338,6 +338,7 @@ async fn prepare_knowing<'a>(
         // Webhooks are not told what the server decides, nor a name that is not generated yet, and may give one.
         metadata::fit_namespace(arena, store, namespace, object)?;
         generated = generated && metadata::text(object, "name").is_empty();
+        metadata::text(object, "resourceVersion").clone_into(&mut version);
         metadata::before_create(core, arena, store, object);
         metadata::text(object, "name").clone_into(&mut name);
     }

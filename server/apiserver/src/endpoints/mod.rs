@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 mod apply;
+mod asker;
 mod binding;
 pub(crate) mod body;
 mod component_status;

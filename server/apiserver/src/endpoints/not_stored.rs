@@ -3,7 +3,7 @@
 //! They are decoded, negotiated and rendered like stored resources, so each has a [`ResourceStore`] that no handler
 //! takes to storage.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use super::{
     resource::ResourceStore,
 };
 use crate::{
-    admission::{AdmitAll, Attributes, Operation},
+    admission::AdmitAll,
     registry::{Grace, Part, ServedResource, Shared, Strategy},
     request::Request,
     response::{JSON, PROTOBUF, Response, YAML},
@@ -187,31 +187,21 @@ impl Sent {
         request: &Request<'_>,
         arena: &'a Bump,
     ) -> Result<Value<'a>, Status> {
-        let mut object = self.body.decode(store, arena)?;
-        request.warnings.borrow_mut().append(&mut self.body.warnings.borrow_mut());
-        metadata::fit_namespace(arena, store, store.namespace(request.info), &mut object)?;
-        Ok(object)
+        self.decode_for(store, store.namespace(request.info), request.warnings, arena)
     }
-}
 
-/// What plugins of admission know of a create of something that is not stored: a subresource of `of`, under the name
-/// in the request.
-pub(crate) fn attributes<'r>(
-    of: &'r ResourceStore,
-    subresource: &'static str,
-    request: &'r Request<'_>,
-    dry_run: bool,
-) -> Attributes<'r> {
-    Attributes {
-        operation: Operation::Create,
-        served: &of.served,
-        subresource,
-        namespace: request.info.namespace,
-        name: request.info.name,
-        user: request.user,
-        dry_run,
-        storage: &*request.core.storage,
-        warnings: request.warnings,
+    /// The same where the request itself is not at hand any more.
+    pub(crate) fn decode_for<'a>(
+        &self,
+        store: &ResourceStore,
+        namespace: &str,
+        warnings: &RefCell<Vec<String>>,
+        arena: &'a Bump,
+    ) -> Result<Value<'a>, Status> {
+        let mut object = self.body.decode(store, arena)?;
+        warnings.borrow_mut().append(&mut self.body.warnings.borrow_mut());
+        metadata::fit_namespace(arena, store, namespace, &mut object)?;
+        Ok(object)
     }
 }
 

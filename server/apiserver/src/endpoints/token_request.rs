@@ -1,6 +1,6 @@
 //! `serviceaccounts/token`: a token for a service account (TokenRequest).
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use bumpalo::Bump;
 use bytes::Bytes;
@@ -16,7 +16,9 @@ use ringbolt_protocol::{query::CreateOptions, request_info::Verb};
 use ringbolt_storage::object::{Object, ResourceId};
 
 use super::{
-    answer, create,
+    answer,
+    asker::{Asker, KeptAsker},
+    create,
     get::check_name,
     identity::rfc3339,
     managed_fields::Tracker,
@@ -25,6 +27,7 @@ use super::{
     resource::{Key, ResourceStore},
 };
 use crate::{
+    admission::dynamic::at_once,
     authentication::{
         Authenticators,
         service_account::{Claims, EXTENDED_SECONDS, Reference, ServiceAccountTokens, WARN_ONLY_SECONDS},
@@ -50,6 +53,7 @@ const ATTESTATION: &str = "admissionReviewAPIGroups";
 const WEBHOOKS: [&str; 2] = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
 
 /// The endpoint.
+#[derive(Clone)]
 pub(crate) struct TokenRequests {
     accounts: Arc<ResourceStore>,
     requests: Arc<ResourceStore>,
@@ -71,49 +75,63 @@ impl TokenRequests {
 
     fn create(&self, request: &Request<'_>) -> Result<Outcome, Status> {
         let sent = Sent::take(&self.requests, request)?;
-        let json = request.core.with_arena(|arena| {
-            let mut asked = sent.decode(&self.requests, request, arena)?;
-            self.issue(request, arena, &mut asked, sent.dry_run)
-        })?;
+        let options = CreateOptions::parse(request.head.query());
+        let tracker = Tracker::new(&self.requests, request, &options.field_manager);
+        if let Some(kept) = KeptAsker::of(request, &self.accounts, "token", sent.dry_run) {
+            let this = self.clone();
+            return Ok(Outcome::Task(Box::pin(async move {
+                let arena = kept.asker().core.take_arena();
+                let issued = this.issue(&sent, kept.asker(), &tracker, &arena).await;
+                drop(arena);
+                let warnings = kept.into_warnings();
+                match issued {
+                    Ok(json) => sent.answer.object(&this.requests, 201, &json, &warnings),
+                    Err(status) => sent.answer.failure(&status, &warnings),
+                }
+            })));
+        }
+        let asker = Asker::of(request, "token", sent.dry_run);
+        let json = request.core.with_arena(|arena| at_once(self.issue(&sent, asker, &tracker, arena)))?;
         Ok(Outcome::Ready(sent.answer.object(&self.requests, 201, &json, &[])))
     }
 
-    fn issue<'a>(
+    async fn issue(
         &self,
-        request: &Request<'_>,
-        arena: &'a Bump,
-        asked: &mut Value<'a>,
-        dry_run: bool,
+        sent: &Sent,
+        asker: Asker<'_>,
+        tracker: &Tracker,
+        arena: &Bump,
     ) -> Result<Bytes, Status> {
-        let (info, core) = (request.info, request.core);
+        let core = asker.core;
+        let asked = &mut sent.decode_for(&self.requests, asker.namespace, asker.warnings, arena)?;
         let tokens = self.authenticators.service_accounts.as_ref().ok_or_else(Status::not_found_path)?;
         // What the client says of the account is held against it, and would be taken for the server's to set.
         let uid = metadata::text(asked, "uid").to_owned();
         let seconds = number(asked, "expirationSeconds").unwrap_or(DEFAULT_SECONDS);
         spec(arena, asked).insert("expirationSeconds", Value::Int(seconds));
         metadata::of(arena, asked).remove("creationTimestamp");
-        let options = CreateOptions::parse(request.head.query());
-        Tracker::new(&self.requests, request, &options.field_manager).created(arena, &self.requests, asked);
-        create::check_namespace(&self.accounts, core, info.namespace, info.name)?;
-        let attributes = not_stored::attributes(&self.accounts, "token", request, dry_run);
-        self.accounts.admission.admit(&attributes, arena, asked, None)?;
+        tracker.created(arena, &self.requests, asked);
+        create::check_namespace(&self.accounts, core, asker.namespace, asker.name)?;
+        let attributes = asker.attributes(&self.accounts);
+        asker.admit(&attributes, &self.accounts, &self.requests, arena, asked).await?;
+        let seconds = number(asked, "expirationSeconds").unwrap_or(seconds);
 
         let named = metadata::text(asked, "name");
-        if !named.is_empty() && named != info.name {
+        if !named.is_empty() && named != asker.name {
             let why = "must match the service account name if specified";
             let errors = [FieldError::invalid("metadata.name", named, why)];
-            return Err(Status::invalid(GROUP, KIND, info.name, &errors));
+            return Err(Status::invalid(GROUP, KIND, asker.name, &errors));
         }
-        check_name(info.name)?;
-        let account = look_up(core, self.accounts.stored(), info.namespace, info.name)
-            .ok_or_else(|| self.accounts.not_found(info.name))?;
+        check_name(asker.name)?;
+        let account = look_up(core, self.accounts.stored(), asker.namespace, asker.name)
+            .ok_or_else(|| self.accounts.not_found(asker.name))?;
         let account = reference(&account);
         if !uid.is_empty() && uid != account.uid {
             let why = format!(
                 "the UID in the token request ({uid}) does not match the UID of the service account ({})",
                 account.uid
             );
-            return Err(Status::conflict(GROUP, KIND, info.name, &why));
+            return Err(Status::conflict(GROUP, KIND, asker.name, &why));
         }
         if audiences(asked).is_empty() {
             let own = tokens.audiences.iter().map(|a| Value::String(arena.alloc_str(a)));
@@ -128,20 +146,21 @@ impl TokenRequests {
         if !errors.is_empty() {
             return Err(Status::invalid(GROUP, KIND, "", &errors));
         }
-        self.accounts.admission.validate(&attributes, arena, Some(asked), None)?;
+        asker.validate(&attributes, &self.accounts, &self.requests, arena, asked).await?;
 
         let mut claims = Claims {
             audiences: audiences(asked),
             issued: Some(now.as_second()),
             not_before: Some(now.as_second()),
-            subject: format!("system:serviceaccount:{}:{}", info.namespace, account.name),
+            subject: format!("system:serviceaccount:{}:{}", asker.namespace, account.name),
             id: String::from_utf8_lossy(&core.uuid()).into_owned(),
-            namespace: info.namespace.to_owned(),
+            namespace: asker.namespace.to_owned(),
             account,
             ..Claims::default()
         };
         bind(tokens, core, asked, &mut claims)?;
-        let seconds = self.lifetime(request, tokens, arena, asked, seconds, &mut claims, now.as_second());
+        let seconds =
+            self.lifetime(asker.warnings, tokens, arena, asked, seconds, &mut claims, now.as_second());
         let token =
             tokens.issuer.sign(claims).ok_or_else(|| Status::internal_error("failed to generate token"))?;
         let expires = jiff::Timestamp::from_second(now.as_second() + seconds)
@@ -159,7 +178,7 @@ impl TokenRequests {
     #[expect(clippy::too_many_arguments, reason = "one caller, which has each of them as it is")]
     fn lifetime<'a>(
         &self,
-        request: &Request<'_>,
+        warnings: &RefCell<Vec<String>>,
         tokens: &ServiceAccountTokens,
         arena: &'a Bump,
         asked: &mut Value<'a>,
@@ -169,8 +188,7 @@ impl TokenRequests {
     ) -> i64 {
         let longest = tokens.issuer.longest_seconds;
         if longest > 0 && seconds > longest {
-            request
-                .warnings
+            warnings
                 .borrow_mut()
                 .push(format!("requested expiration of {seconds} seconds shortened to {longest} seconds"));
             seconds = longest;

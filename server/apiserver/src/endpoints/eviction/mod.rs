@@ -17,7 +17,9 @@ use ringbolt_storage::object::{Object, ResourceId};
 
 use self::budget::Guard;
 use super::{
-    answer, create,
+    answer,
+    asker::{Asker, KeptAsker},
+    create,
     delete::{Delete, Told},
     delete_options::DeleteOptions,
     get,
@@ -28,13 +30,14 @@ use super::{
     resource::ResourceStore,
 };
 use crate::{
-    authentication::UserInfo, core::CoreContext, limits::EVICTION_ATTEMPTS, request::Request,
-    response::Outcome, routes::ResourceEndpoint,
+    admission::dynamic::at_once, authentication::UserInfo, core::CoreContext, limits::EVICTION_ATTEMPTS,
+    request::Request, response::Outcome, routes::ResourceEndpoint,
 };
 
 const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 /// The endpoint.
+#[derive(Clone)]
 pub(crate) struct Evictions {
     pods: Arc<ResourceStore>,
     budgets: Arc<ResourceStore>,
@@ -61,32 +64,19 @@ impl Evictions {
 
     fn create(&self, request: &Request<'_>) -> Result<Outcome, Status> {
         let sent = Sent::take(&self.kinds[0], request)?;
-        let info = &request.info;
-        let core = request.core.clone();
-        let (options, refused) = core.with_arena(|arena| {
-            let mut tree = self.decode(&sent, request, arena)?;
-            create::check_namespace(&self.pods, &core, info.namespace, info.name)?;
-            let attributes = not_stored::attributes(&self.pods, "eviction", request, sent.dry_run);
-            self.pods.admission.admit(&attributes, arena, &mut tree, None)?;
-            if info.name != metadata::text(&tree, "name") {
-                return Err(Status::bad_request("name in URL does not match name in Eviction object"));
-            }
-            let dry_run = CreateOptions::parse(request.head.query()).dry_run;
-            let options = delete_options(&tree, info.name, &dry_run)?;
-            self.pods.admission.validate(&attributes, arena, Some(&tree), None)?;
-            Ok(options)
-        })?;
-        let options = DeleteOptions { dry_run: options.dry_run || sent.dry_run, ..options };
-        let eviction = Eviction {
-            pods: self.pods.clone(),
-            budgets: self.budgets.clone(),
-            core,
-            user: request.user.clone(),
-            namespace: info.namespace.to_owned(),
-            name: info.name.to_owned(),
-            options,
-            refused,
-        };
+        let dry_runs = CreateOptions::parse(request.head.query()).dry_run;
+        let dry_runs: Vec<String> = dry_runs.into_iter().map(|text| text.into_owned()).collect();
+        if let Some(kept) = KeptAsker::of(request, &self.pods, "eviction", sent.dry_run) {
+            let this = self.clone();
+            return Ok(Outcome::Task(Box::pin(async move {
+                let evicted = this.evict(&sent, kept.asker(), &dry_runs).await;
+                let warnings = kept.into_warnings();
+                sent.answer.failure(&evicted.err().unwrap_or_else(|| Status::success(201)), &warnings)
+            })));
+        }
+        let asker = Asker::of(request, "eviction", sent.dry_run);
+        let admitted = |arena: &Bump| at_once(self.admitted(&sent, asker, &dry_runs, arena));
+        let eviction = request.core.with_arena(admitted)?;
         Ok(Outcome::Task(Box::pin(async move {
             match eviction.run().await {
                 Ok(()) => sent.answer.status(&Status::success(201)),
@@ -95,13 +85,57 @@ impl Evictions {
         })))
     }
 
-    /// Decodes a body of any version; an error is about the first.
-    fn decode<'a>(&self, sent: &Sent, request: &Request<'_>, arena: &'a Bump) -> Result<Value<'a>, Status> {
-        let first = sent.decode(&self.kinds[0], request, arena);
-        first.or_else(|status| {
-            let mut others = self.kinds[1..].iter();
-            others.find_map(|kind| sent.decode(kind, request, arena).ok()).ok_or(status)
+    async fn evict(&self, sent: &Sent, asker: Asker<'_>, dry_runs: &[String]) -> Result<(), Status> {
+        let arena = asker.core.take_arena();
+        let eviction = self.admitted(sent, asker, dry_runs, &arena).await?;
+        drop(arena);
+        eviction.run().await
+    }
+
+    /// An eviction that was admitted and has nothing wrong with it.
+    async fn admitted(
+        &self,
+        sent: &Sent,
+        asker: Asker<'_>,
+        dry_runs: &[String],
+        arena: &Bump,
+    ) -> Result<Eviction, Status> {
+        let (mut tree, kind) = self.decode(sent, asker, arena)?;
+        create::check_namespace(&self.pods, asker.core, asker.namespace, asker.name)?;
+        let attributes = asker.attributes(&self.pods);
+        asker.admit(&attributes, &self.pods, kind, arena, &mut tree).await?;
+        if asker.name != metadata::text(&tree, "name") {
+            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+        }
+        let (options, refused) = delete_options(&tree, asker.name, dry_runs)?;
+        asker.validate(&attributes, &self.pods, kind, arena, &tree).await?;
+        Ok(Eviction {
+            pods: self.pods.clone(),
+            budgets: self.budgets.clone(),
+            core: asker.core.clone(),
+            user: asker.user.clone(),
+            namespace: asker.namespace.to_owned(),
+            name: asker.name.to_owned(),
+            options: DeleteOptions { dry_run: options.dry_run || sent.dry_run, ..options },
+            refused,
         })
+    }
+
+    /// Decodes a body of any version; an error is about the first.
+    fn decode<'a>(
+        &self,
+        sent: &Sent,
+        asker: Asker<'_>,
+        arena: &'a Bump,
+    ) -> Result<(Value<'a>, &ResourceStore), Status> {
+        let decode = |kind: &ResourceStore| sent.decode_for(kind, asker.namespace, asker.warnings, arena);
+        let first = &*self.kinds[0];
+        let status = match decode(first) {
+            Ok(tree) => return Ok((tree, first)),
+            Err(status) => status,
+        };
+        let mut others = self.kinds[1..].iter();
+        others.find_map(|kind| Some((decode(kind).ok()?, &**kind))).ok_or(status)
     }
 }
 
