@@ -1,7 +1,7 @@
 //! Aggregated APIs: another server behind an APIService, with its certificates, its identity, its streams, and what is
 //! said while it is not there.
 
-mod extension_server;
+pub(crate) mod extension_server;
 
 use std::{
     fs,

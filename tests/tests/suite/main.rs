@@ -28,4 +28,5 @@ mod shutdown;
 mod startup;
 mod token_request;
 mod watchers;
+mod webhooks;
 mod wire;

@@ -27,20 +27,20 @@ pub(super) const GROUP: &str = "wardle.example.com";
 pub(super) const SERVICE: &str = "wardle";
 
 /// An authority, and what it signs.
-pub(super) struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// Its certificate.
-    pub(super) pem: String,
+    pub(crate) pem: String,
 }
 
 /// A certificate and its key.
-pub(super) struct Pair {
-    pub(super) certificate: String,
-    pub(super) key: String,
+pub(crate) struct Pair {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Authority {
-    pub(super) fn new(name: &str) -> Authority {
+    pub(crate) fn new(name: &str) -> Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -50,7 +50,7 @@ impl Authority {
         Authority { issuer: Issuer::new(params, key), pem }
     }
 
-    pub(super) fn sign(&self, name: &str, hosts: &[&str]) -> Pair {
+    pub(crate) fn sign(&self, name: &str, hosts: &[&str]) -> Pair {
         let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
         let mut params = CertificateParams::new(hosts).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -60,7 +60,7 @@ impl Authority {
     }
 
     /// As `caBundle` has it.
-    pub(super) fn bundle(&self) -> String {
+    pub(crate) fn bundle(&self) -> String {
         STANDARD.encode(&self.pem)
     }
 }
