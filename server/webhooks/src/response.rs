@@ -305,3 +305,7 @@ impl Response {
         self.patch_type.as_deref().filter(|kind| *kind != "JSONPatch")
     }
 }
+
+#[cfg(test)]
+#[path = "response_tests.rs"]
+mod tests;

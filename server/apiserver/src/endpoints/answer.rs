@@ -256,17 +256,21 @@ pub(crate) fn not_built(what: &str) -> Status {
 
 /// A failure before anything was negotiated, or of the negotiation itself.
 pub(crate) fn failed(request: &Request<'_>, status: &Status) -> Outcome {
+    Outcome::Ready(for_failures(request).status(status))
+}
+
+/// How failures are told that may come later.
+pub(crate) fn for_failures(request: &Request<'_>) -> Answer {
     let agent = request.head.header("user-agent").unwrap_or_default();
     let media = media_type::error_media_type(request.head.header("accept"), request.head.query(), agent);
-    let answer = Answer {
+    Answer {
         core: request.core.clone(),
         media,
         errors: media,
         form: Form::Object,
         unconvertible: None,
         gzip: false,
-    };
-    Outcome::Ready(answer.status(status))
+    }
 }
 
 fn not_acceptable(error: NotAcceptable) -> Status {

@@ -7,6 +7,7 @@ mod binding;
 pub(crate) mod body;
 mod component_status;
 mod connect;
+mod connecting;
 mod continue_token;
 mod converted_watch;
 mod create;
@@ -61,6 +62,7 @@ use self::{
     binding::Bindings,
     component_status::ComponentStatuses,
     connect::{Connection, PodConnection},
+    connecting::Connecting,
     eviction::Evictions,
     resource::ResourceStore,
     scale::Scale,
@@ -147,15 +149,20 @@ impl Installer {
         let facts = store.served.facts;
         routes.resource(facts, |subresource| {
             // Discovery names a log's kind as the pod's, so handlers of their own come first.
-            if let Some(built) = subresource.and_then(|name| self.subresource(store, name)) {
-                return Some(built);
+            let connecting = |name: &str, endpoint| {
+                Connecting::behind(self.schema, self.namespaces, store, name, endpoint)
+            };
+            if let Some(name) = subresource
+                && let Some(built) = self.subresource(store, name)
+            {
+                return Some(connecting(name, built));
             }
             let part = match subresource {
                 None => Part::Main,
                 Some("status") => Part::Status,
                 Some(name) => match store.whole_object_subresource(name) {
                     Some(name) => Part::Other(name),
-                    None => return Some(Arc::new(NotBuilt { facts })),
+                    None => return Some(connecting(name, Arc::new(NotBuilt { facts }))),
                 },
             };
             Some(Arc::new(Endpoint { store: store.clone(), part }))
