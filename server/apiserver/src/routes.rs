@@ -42,6 +42,10 @@ pub trait ResourceEndpoint: Send + Sync {
     fn stored(&self) -> Option<ResourceId> {
         None
     }
+    /// Whether its requests need somebody else, who makes its version of objects of the one that is stored.
+    fn converts(&self) -> bool {
+        false
+    }
 }
 
 /// Where a request goes.

@@ -170,10 +170,14 @@ impl Kinds {
     /// These, which are built in, and those that are published.
     pub(crate) fn with(&self, published: &Published) -> Self {
         let mut kinds = self.clone();
-        for version in &published.versions {
-            for resource in version.resources() {
-                let Some(stored) = resource.stored() else { continue };
-                kinds.add(Kind { stored, facts: Arc::new(Facts::custom(version, resource)) });
+        // Of the versions of a resource the first is asked: rather one that no webhook has to be there for.
+        for converts in [false, true] {
+            for version in &published.versions {
+                for resource in version.resources().iter().filter(|resource| resource.converts() == converts)
+                {
+                    let Some(stored) = resource.stored() else { continue };
+                    kinds.add(Kind { stored, facts: Arc::new(Facts::custom(version, resource)) });
+                }
             }
         }
         kinds.add_remote(published);

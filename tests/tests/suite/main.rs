@@ -9,6 +9,7 @@ mod clients;
 mod cluster;
 mod compat;
 mod controllers;
+mod conversion;
 mod crash;
 mod custom_kinds;
 mod custom_resources;

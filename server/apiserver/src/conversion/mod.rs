@@ -137,6 +137,11 @@ fn conversion(store: &ResourceStore) -> Option<Conversion<'_>> {
     store.served.custom.as_ref()?.conversion()
 }
 
+/// Whether a version's objects are stored in another one, and converted.
+pub(crate) fn is_from_another(store: &ResourceStore) -> bool {
+    conversion(store).is_some_and(|conversion| conversion.stored_version != store.group_version)
+}
+
 /// Whether a stored object has to be converted to be shown by a version that `converts`.
 pub(crate) fn is_foreign(store: &ResourceStore, object: &Object) -> bool {
     if store.shows_as_stored(object.attributes.stamp.get()) {

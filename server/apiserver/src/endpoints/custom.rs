@@ -48,6 +48,10 @@ impl ResourceEndpoint for Converted {
         self.0.stored()
     }
 
+    fn converts(&self) -> bool {
+        conversion::is_from_another(&self.0.store)
+    }
+
     fn serve(&self, request: &Request<'_>) -> Outcome {
         let store = &self.0.store;
         if request.info.verb != Verb::Get {

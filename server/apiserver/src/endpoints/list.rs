@@ -69,6 +69,14 @@ pub(crate) fn list(store: &Arc<ResourceStore>, request: &Request<'_>) -> Outcome
         Err(status) => return answer::failed(request, &status),
     };
     if store.converts {
+        // A plain list of what is stored in the version that is asked for is there at once.
+        if !conversion::is_from_another(store) && list.selection.is_plain() && list.waits_for().is_none() {
+            match list.page() {
+                Ok(page) if page.items.iter().any(|object| conversion::is_foreign(store, object)) => {}
+                Ok(page) => return answer.list(&list.store, page),
+                Err(status) => return Outcome::Ready(answer.status(&status)),
+            }
+        }
         return Outcome::Task(Box::pin(async move {
             let waited = match list.waits_for() {
                 Some(version) => wait_for(&list.core, version).await,

@@ -23,7 +23,8 @@ use super::{
 };
 use crate::{
     admission::dynamic::{Dynamic, OperationOptions},
-    registry::Part,
+    conversion,
+    registry::{CustomKind, Part},
     request::Request,
     response::{Outcome, Response},
     routes::ResourceEndpoint,
@@ -320,7 +321,10 @@ impl<C: Change> Change for Rescale<C> {
             (Some(paths), _) => {
                 paths.set_spec_replicas(&mut parent, replicas).map_err(Status::unknown_error)?;
                 // Objects that were made on the way have defaults, which are there where it is shown as stored.
-                if let Some(kind) = self.parent.served.custom.as_ref().filter(|kind| kind.form() != 0) {
+                let shows_defaults = |kind: &&Arc<dyn CustomKind>| {
+                    kind.form() != 0 && !conversion::is_from_another(&self.parent)
+                };
+                if let Some(kind) = self.parent.served.custom.as_ref().filter(shows_defaults) {
                     kind.fill_in(arena, &mut parent);
                 }
             }

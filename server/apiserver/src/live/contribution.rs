@@ -87,6 +87,11 @@ impl ResourceRoute {
     pub fn stored(&self) -> Option<ResourceId> {
         self.endpoint.stored()
     }
+
+    /// Whether its requests need somebody else, who makes its version of objects of the one that is stored.
+    pub fn converts(&self) -> bool {
+        self.endpoint.converts()
+    }
 }
 
 /// What OpenAPI documents say of a group-version.

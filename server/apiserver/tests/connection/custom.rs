@@ -4,8 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use ringbolt_apiserver::{endpoints::CustomEndpoints, serving::connection::Protocol};
-use ringbolt_extensions::custom_resource::CustomResource;
+use ringbolt_extensions::{ConverterFactory, custom_resource::CustomResource};
 use ringbolt_machinery::{json, schema::Schema};
+use ringbolt_outgoing::{Outgoing, ServiceResolver};
 use ringbolt_storage::{
     api::{Action, Precondition, Write},
     embedded::{Embedded, EmbeddedOptions},
@@ -49,6 +50,14 @@ impl Inspect for NoAttributes {
     }
 }
 
+struct NoServices;
+
+impl ServiceResolver for NoServices {
+    fn resolve(&self, _: &str, name: &str, _: u16) -> Result<(String, u16), String> {
+        Err(format!("service {name:?} not found"))
+    }
+}
+
 fn resources() -> Vec<String> {
     vec!["namespaces".into(), "widgets.ex.io".into()]
 }
@@ -60,7 +69,9 @@ pub(crate) fn compile(text: &str, previous: Option<&CustomResource>) -> CustomRe
     // Numbers follow from the names alone.
     let options = EmbeddedOptions::new(resources(), None, Arc::new(NoAttributes));
     let names = Embedded::open(options, Box::new(MemoryDisk::default())).expect("an empty disk opens");
-    CustomResource::compile(Schema::builtin(), &definition, &*names, previous).expect("it is a definition")
+    let converters = ConverterFactory::new(Outgoing::default(), Arc::new(NoServices));
+    let compiled = CustomResource::compile(Schema::builtin(), &definition, &*names, previous, &converters);
+    compiled.expect("it is a definition")
 }
 
 /// A server of custom resources.
@@ -462,21 +473,6 @@ fn versions_show_what_their_schemas_have() {
     let patched = server.ask("PATCH", &format!("{V2}/b"), MERGE, r#"{"spec":{"extra":7}}"#);
     assert!(patched.body.contains(r#""generation":2,"#), "{}", patched.body);
     assert!(patched.body.ends_with("\"spec\":{\"color\":\"blue\"}}\n"), "{}", patched.body);
-}
-
-#[test]
-fn what_a_webhook_would_have_to_convert_is_refused() {
-    let webhook = DEFINITION.replace(
-        r#""scope": "Namespaced""#,
-        r#""scope": "Namespaced", "conversion": {"strategy": "Webhook"}"#,
-    );
-    let mut server = server(&compile(&webhook, None));
-    assert_eq!(server.ask("POST", V1, JSON, &widget("a", "")).status, 201);
-    let other = server.get(&format!("{V2}/a"), "");
-    assert_eq!(
-        (other.status, other.message()),
-        (501, "conversion by a webhook is not implemented by this server".to_owned())
-    );
 }
 
 #[test]

@@ -121,7 +121,9 @@ fn delete_instances(
     let snapshot = storage.snapshot(stored);
     let namespaces: BTreeSet<String> =
         snapshot.range("", None).map(|object| object.namespace().to_owned()).collect();
-    let served = definition.versions().find(|version| version.flag("served"));
+    // In the version that is stored nobody has to convert them.
+    let served = || definition.versions().filter(|version| version.flag("served"));
+    let served = served().find(|version| version.flag("storage")).or_else(|| served().next());
     let Some(version) = served.map(|version| version.text("name")) else {
         return remove_unserved(stored, storage);
     };
