@@ -117,7 +117,7 @@ fn hello(line: &str, stream: &mut Stream) -> io::Result<()> {
 }
 
 fn client(authority: &str, insecure: bool) -> Client {
-    let settings = TlsSettings { authorities: authority.into(), insecure, pair: None };
+    let settings = TlsSettings { authorities: authority.into(), insecure, ..TlsSettings::default() };
     Client::new(&Outgoing::default(), &settings).unwrap()
 }
 

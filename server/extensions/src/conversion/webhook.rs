@@ -35,6 +35,9 @@ pub(super) struct Webhook {
     pub(super) counts: Arc<Counts>,
 }
 
+/// What the objects of a question became.
+type Outcome = Result<Vec<Result<Vec<u8>, String>>, String>;
+
 /// A question that was asked.
 struct Asked {
     review: ReviewVersion,
@@ -112,10 +115,7 @@ impl Asked {
     }
 
     /// What comes of an answer, and how it is counted.
-    fn outcome(
-        &self,
-        answer: Result<Answer, CallError>,
-    ) -> (Result<Vec<Result<Vec<u8>, String>>, String>, Option<Failure>) {
+    fn outcome(&self, answer: Result<Answer, CallError>) -> (Outcome, Option<Failure>) {
         let Asked { review, uid, objects, shown, to, .. } = self;
         let failed = |why: String, failure| {
             (Err(format!("conversion webhook for {shown} failed: {why}")), Some(failure))
