@@ -331,9 +331,9 @@ fn webhooks_that_lie() {
             format!("{of} returned invalid object at index 0: invalid kind (expected Backend, received Z)"),
         ),
         (
-            |r| r.objects()[0]["apiVersion"] = "conv.example.com/v1".into(),
+            |r| r.objects()[0]["apiVersion"] = "conv.example.com/v7".into(),
             format!(
-                "{of} returned invalid object at index 0: invalid groupVersion (expected conv.example.com/v1beta1, received conv.example.com/v1)"
+                "{of} returned invalid object at index 0: invalid groupVersion (expected conv.example.com/v1beta1, received conv.example.com/v7)"
             ),
         ),
         (
@@ -478,13 +478,22 @@ fn objects_of_an_older_storage_version() {
     let moved = definition(&site.webhook, "v1beta1", &["v1"]);
     let versions = json!({"spec": {"versions": moved["spec"]["versions"]}});
     site.merge(&format!("{DEFINITIONS}/{NAME}"), &versions);
-    let wanted = |site: &mut Site| {
+    // Until the definition is served as it is now, what comes in the older version is converted to be stored.
+    let mut number = 0;
+    let moved = wait_for(PATIENCE, || {
+        number += 1;
         site.webhook.take();
-        site.get(&format!("{NEW}/a"));
-        site.webhook.take().is_empty().then_some(())
-    };
-    // What is stored in a version is shown by it without anybody, also where it is not what is stored now.
-    assert!(wait_for(PATIENCE, || wanted(&mut site)).is_some());
+        site.old(&format!("probe{number}"), "p:1");
+        let moved = site.webhook.take().is_empty();
+        let gone = site.client.delete(&format!("{NEW}/probe{number}"), &Value::Null);
+        assert_eq!(gone, 200);
+        moved.then_some(())
+    });
+    assert!(moved.is_some());
+    // What is stored in a version is shown by it without anybody, also where that is not what is stored now.
+    site.webhook.take();
+    assert_eq!(site.get(&format!("{NEW}/a"))["spec"], json!({"host": "x", "port": "80", "tier": "low"}));
+    assert!(site.webhook.take().is_empty());
     site.old("c", "z:3");
     site.webhook.take();
     // In one call, and only what needs it.
