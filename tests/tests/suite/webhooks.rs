@@ -390,6 +390,13 @@ fn custom_resources_other_versions_and_parts() {
     assert_eq!(asked["object"]["apiVersion"], "hooks.example.com/v2");
     assert_eq!((&asked["kind"]["version"], &asked["requestKind"]["version"]), (&json!("v2"), &json!("v1")));
 
+    // Who changes it later owns what was changed, whatever webhooks did before.
+    let path = format!("{things}/t?fieldManager=other");
+    let answer = site.send("PATCH", &path, MERGE, &json!({"spec": {"shape": "square"}}));
+    let owners = answer.json()["metadata"]["managedFields"].clone();
+    let other = owners.as_array().unwrap().iter().find(|entry| entry["manager"] == "other");
+    assert_eq!(other.unwrap()["fieldsV1"], json!({"f:spec": {"f:shape": {}}}), "{owners}");
+
     let deployment = json!({"metadata": {"name": "d"}, "spec": {"replicas": 1,
         "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
