@@ -23,6 +23,7 @@ mod matrix;
 mod objects;
 mod opaque;
 mod overload;
+mod policies;
 mod roles;
 mod serving_certificates;
 mod shutdown;

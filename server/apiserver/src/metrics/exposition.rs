@@ -69,8 +69,9 @@ impl Exposition {
         self.counted(family, labels, (bounds.labels, &values.buckets), values.count(), sum);
     }
 
-    /// Adds a histogram of what was counted by bound; what lies beyond the last bound is in `count` alone.
-    pub(super) fn counted(
+    /// Adds a histogram of what was counted by bound; what lies beyond the last bound is in `count` alone. Labels must be
+    /// sorted by name.
+    pub fn counted(
         &mut self,
         family: &Family,
         labels: &[(&str, &str)],
@@ -95,31 +96,6 @@ impl Exposition {
         let _ = write!(text, "{}_count", family.name);
         write_labels(&mut text, labels, None);
         let _ = writeln!(text, " {count}");
-        self.lines(family).push(text);
-    }
-
-    /// Adds a histogram whose counts include those of the bounds below, as they are shown. Labels must be sorted by name.
-    pub fn buckets(
-        &mut self,
-        family: &Family,
-        labels: &[(&str, &str)],
-        bounds: &[f64],
-        cumulative: &[u64],
-        sum: f64,
-        count: u64,
-    ) {
-        let mut text = String::with_capacity(160 * (bounds.len() + 3));
-        let all = bounds.iter().map(|bound| format_float(*bound)).zip(cumulative.iter().copied());
-        for (bound, below) in all.chain(std::iter::once(("+Inf".to_owned(), count))) {
-            let _ = write!(text, "{}_bucket", family.name);
-            write_labels(&mut text, labels, Some(&bound));
-            let _ = writeln!(text, " {below}");
-        }
-        for (part, value) in [("sum", format_float(sum)), ("count", count.to_string())] {
-            let _ = write!(text, "{}_{part}", family.name);
-            write_labels(&mut text, labels, None);
-            let _ = writeln!(text, " {value}");
-        }
         self.lines(family).push(text);
     }
 

@@ -115,7 +115,8 @@ impl Counters {
                     labels.insert(0, ("enforcement_action", action));
                 }
                 out.sample(&families[0], &labels, counted.count as f64);
-                out.buckets(&families[1], &labels, &BOUNDS, &counted.buckets, counted.seconds, counted.count);
+                let bounds = (&BOUNDS[..], &counted.buckets[..]);
+                out.counted(&families[1], &labels, bounds, counted.count, counted.seconds);
             }
         }
     }
@@ -129,7 +130,7 @@ fn count(all: &Mutex<BTreeMap<Series, Counted>>, series: Series, took: Duration)
     let counted = all.entry(series).or_default();
     counted.count += 1;
     counted.seconds += took.as_secs_f64();
-    for (bucket, bound) in counted.buckets.iter_mut().zip(BOUNDS) {
-        *bucket += u64::from(took.as_secs_f64() <= bound);
+    if let Some(at) = BOUNDS.iter().position(|bound| took.as_secs_f64() <= *bound) {
+        counted.buckets[at] += 1;
     }
 }
