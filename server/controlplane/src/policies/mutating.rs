@@ -54,7 +54,7 @@ impl MutatingPlugin for MutatingPolicies {
         &'f self,
         request: &'f DynamicRequest<'f>,
         arena: &'a Bump,
-        mut object: Option<&'f mut Value<'a>>,
+        object: Option<&'f mut Value<'a>>,
         old: Option<&'f Value<'f>>,
         reinvocation: &'f Reinvocation,
     ) -> Verdict<'f> {
@@ -71,7 +71,7 @@ impl MutatingPlugin for MutatingPolicies {
             errors: Vec::new(),
         };
         let outcome = round.admit(&hooks, reinvocation).map(|changed| {
-            if let (Some(changed), Some(object)) = (changed, object.as_deref_mut()) {
+            if let (Some(changed), Some(object)) = (changed, object) {
                 *object = changed.copy_into(arena);
             }
         });
