@@ -27,7 +27,6 @@ pub(super) struct Reply {
     pub(super) review: Value,
     /// Sent instead of the review.
     pub(super) text: Option<&'static str>,
-    pub(super) pause: Duration,
 }
 
 impl Reply {
@@ -42,6 +41,7 @@ struct Shared {
     reviews: Mutex<Vec<Value>>,
     lie: Mutex<Option<Lie>>,
     ends: AtomicBool,
+    held: AtomicBool,
     sockets: Mutex<Vec<TcpStream>>,
 }
 
@@ -109,6 +109,11 @@ impl Webhook {
         *self.shared.lie.lock().unwrap() = lie;
     }
 
+    /// Keeps its answers to itself for now, or no longer.
+    pub(super) fn hold(&self, held: bool) {
+        self.shared.held.store(held, Ordering::SeqCst);
+    }
+
     /// What it was asked since this was called before.
     pub(super) fn take(&self) -> Vec<Value> {
         std::mem::take(&mut *self.shared.reviews.lock().unwrap())
@@ -146,13 +151,15 @@ fn converse(shared: &Shared, config: Arc<ServerConfig>, socket: TcpStream) -> io
         let mut body = vec![0; length];
         stream.read_exact(&mut body)?;
         let review: Value = serde_json::from_slice(&body).unwrap();
-        let mut reply = Reply { status: 200, review: answer(&review), text: None, pause: Duration::ZERO };
+        let mut reply = Reply { status: 200, review: answer(&review), text: None };
         shared.reviews.lock().unwrap().push(review);
         let lie = *shared.lie.lock().unwrap();
         if let Some(lie) = lie {
             lie(&mut reply);
         }
-        thread::sleep(reply.pause);
+        while shared.held.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(5));
+        }
         let text = reply.text.map_or_else(|| reply.review.to_string(), str::to_owned);
         let kind = if reply.text.is_some() { "text/plain" } else { "application/json" };
         let head = format!(
