@@ -27,7 +27,7 @@ pub use self::{
     watch_events::{Sent, WatchCounter},
 };
 use self::{
-    families::{AUTH_BOUNDS, DURATION_BOUNDS, RESPONSE_SIZE_BOUNDS},
+    families::{AUTH_BOUNDS, BODY_SIZE_BOUNDS, DURATION_BOUNDS, RESPONSE_SIZE_BOUNDS},
     impersonation::Impersonations,
     table::Table,
     value::{Counter, Gauge, Histogram, PeakGauge},
@@ -51,11 +51,24 @@ pub struct Metrics {
     collectors: RwLock<Vec<Collector>>,
     slis: RwLock<Vec<Collector>>,
     flow_control: OnceLock<Arc<FlowControl>>,
+    deprecated: OnceLock<Vec<Deprecated>>,
+}
+
+/// A resource that clients are warned of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deprecated {
+    /// API group; empty for core.
+    pub group: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// Resource.
+    pub resource: &'static str,
 }
 
 /// What one core counts.
 struct CoreMetrics {
     requests: Table<8, RequestSeries>,
+    bodies: Table<3, Histogram<{ BODY_SIZE_BOUNDS.len() }>>,
     watches: Table<3, WatchCounter>,
     terminated_watchers: Table<2, Counter>,
     init_events: Table<2, Counter>,
@@ -117,6 +130,7 @@ impl CoreMetrics {
     fn new() -> Self {
         CoreMetrics {
             requests: Table::new(limits::REQUEST_SERIES),
+            bodies: Table::new(limits::RESOURCE_SERIES),
             watches: Table::new(limits::RESOURCE_SERIES),
             terminated_watchers: Table::new(limits::RESOURCE_SERIES),
             init_events: Table::new(limits::RESOURCE_SERIES),
@@ -140,6 +154,7 @@ impl Metrics {
             collectors: RwLock::default(),
             slis: RwLock::default(),
             flow_control: OnceLock::new(),
+            deprecated: OnceLock::new(),
         })
     }
 
@@ -168,6 +183,12 @@ impl Metrics {
         let _ = self.flow_control.set(flow_control);
     }
 
+    /// Says which resources clients are warned of: who was asked for is shown.
+    pub fn register_deprecated(&self, resources: Vec<Deprecated>) {
+        // They are the same as long as the server runs.
+        let _ = self.deprecated.set(resources);
+    }
+
     fn core(&self, core: usize) -> &CoreMetrics {
         self.cores.get(core).unwrap_or(&self.cores[0])
     }
@@ -190,6 +211,12 @@ impl Metrics {
         if labels.is_read {
             series.sizes.observe(&RESPONSE_SIZE_BOUNDS, bytes);
         }
+    }
+
+    /// A request came with a body, which is handled now; the verb is Kubernetes' own (`create`).
+    pub fn observe_body(&self, core: usize, group: &str, resource: &str, verb: &str, bytes: u64) {
+        let bodies = &self.core(core).bodies;
+        bodies.value(bodies.find([group, resource, verb], true)).observe(&BODY_SIZE_BOUNDS, bytes);
     }
 
     /// The server gave a request up to protect itself (too many requests, deadline).
@@ -288,6 +315,7 @@ impl Metrics {
                 series.value.duration.reset();
                 series.value.sizes.reset();
             }
+            core.bodies.iter().for_each(|series| series.value.reset());
             for series in core.watches.iter() {
                 series.value.sizes().reset();
             }
@@ -308,7 +336,7 @@ impl Metrics {
     /// The text of `/metrics`.
     pub fn render(&self) -> String {
         let mut out = Exposition::default();
-        families::render(&self.cores, &mut out);
+        families::render(&self.cores, self.deprecated.get().map_or(&[], Vec::as_slice), &mut out);
         impersonation::render(&self.cores, &mut out);
         process::collect(&mut out);
         if let Some(flow_control) = self.flow_control.get() {

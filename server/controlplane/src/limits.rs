@@ -60,3 +60,6 @@ pub(crate) const VALIDATION_FAILURES_MAX: usize = 50;
 
 /// Bytes of one value that is noted for the audit log (`maxAuditAnnotationValueLength`).
 pub(crate) const AUDIT_VALUE_BYTES_MAX: usize = 10 * 1024;
+
+/// Series of what was handed out to services: by range, of which there are as many as families, and scope.
+pub(crate) const ALLOCATOR_SERIES_MAX: usize = 64;

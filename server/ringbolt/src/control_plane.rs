@@ -7,6 +7,7 @@ use ringbolt_apiserver::{
     authentication::service_account::openid,
     endpoints,
     flowcontrol::consumer::FlowControlObjects,
+    metrics::Deprecated,
     openapi,
     server::{CompletedConfig, DelegationTarget, GenericApiServer, hooks::HookContext},
     version, zpages,
@@ -61,6 +62,14 @@ pub fn server(
         Pipeline::new(schema, &registry, settings.admission.clone(), reviewers.authorizers.clone())
             .with_dynamic(dynamic);
     admission.register(server.metrics());
+    let deprecated = registry.served.iter().filter(|served| served.strategy.deprecation_warning().is_some());
+    let deprecated = deprecated.map(|served| {
+        let facts = &served.facts;
+        Deprecated { group: facts.group, version: facts.version, resource: facts.resource }
+    });
+    server.metrics().register_deprecated(deprecated.collect());
+    let allocator = registry.allocator;
+    server.metrics().register(move |out| allocator.collect(out));
     let admission: Arc<dyn Admission> = Arc::new(admission);
     let policy = BootstrapPolicy::new(schema, &registry);
     let repair = Repair { services: registry.services, ip_addresses: registry.ip_addresses };

@@ -1,9 +1,9 @@
 //! The families of metrics that the server counts itself, and how cores merge into them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AuthSeries, CODES, CoreMetrics, EachResource,
+    AuthSeries, CODES, CoreMetrics, Deprecated, EachResource,
     exposition::{Bounds, Exposition, Family, Kind},
     labels::USERS,
     process::now_seconds,
@@ -18,6 +18,16 @@ pub(super) const DURATION_BOUNDS: [u64; 23] = nanos([
     5, 25, 50, 100, 200, 400, 600, 800, 1_000, 1_250, 1_500, 2_000, 3_000, 4_000, 5_000, 6_000, 8_000,
     10_000, 15_000, 20_000, 30_000, 45_000, 60_000,
 ]);
+/// Bounds of `apiserver_request_body_size_bytes`, in bytes: up to the largest body that is taken.
+pub(super) const BODY_SIZE_BOUNDS: [u64; 31] = {
+    let mut bounds = [50_000; 31];
+    let mut at = 1;
+    while at < bounds.len() {
+        bounds[at] = bounds[at - 1] + 100_000;
+        at += 1;
+    }
+    bounds
+};
 /// Bounds of `apiserver_response_sizes`, in bytes.
 pub(super) const RESPONSE_SIZE_BOUNDS: [u64; 7] =
     [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
@@ -119,6 +129,17 @@ const RESOURCE_OBJECTS: Family =
 const STORAGE_SIZE: Family =
     family("apiserver_storage_size_bytes", "[STABLE] Bytes the store takes on disk.", Kind::Gauge);
 
+const BODY_SIZES: Family = family(
+    "apiserver_request_body_size_bytes",
+    "[ALPHA] Bytes of the bodies of requests by resource and verb.",
+    Kind::Histogram,
+);
+const DEPRECATED_APIS: Family = family(
+    "apiserver_requested_deprecated_apis",
+    "[STABLE] 1 for each deprecated API that was asked for.",
+    Kind::Gauge,
+);
+
 /// A request series merged over the cores.
 #[derive(Default)]
 struct Merged {
@@ -130,8 +151,9 @@ struct Merged {
 }
 
 /// Writes everything the cores counted.
-pub(super) fn render(cores: &[CoreMetrics], out: &mut Exposition) {
-    requests(cores, out);
+pub(super) fn render(cores: &[CoreMetrics], deprecated: &[Deprecated], out: &mut Exposition) {
+    requests(cores, deprecated, out);
+    bodies(cores, out);
     watches(cores, out);
     by_resource(cores, out, &TERMINATED_WATCHERS, |core| &core.terminated_watchers);
     by_resource(cores, out, &INIT_EVENTS, |core| &core.init_events);
@@ -179,7 +201,7 @@ pub(super) fn render(cores: &[CoreMetrics], out: &mut Exposition) {
     out.sample(&VERSION_INFO, &versions, 1.0);
 }
 
-fn requests(cores: &[CoreMetrics], out: &mut Exposition) {
+fn requests(cores: &[CoreMetrics], deprecated: &[Deprecated], out: &mut Exposition) {
     let mut merged: BTreeMap<[&str; 8], Merged> = BTreeMap::new();
     for series in cores.iter().flat_map(|core| core.requests.iter()) {
         let total = merged.entry(series.labels.each_ref().map(|l| &**l)).or_default();
@@ -199,6 +221,7 @@ fn requests(cores: &[CoreMetrics], out: &mut Exposition) {
         &RESPONSE_SIZES,
         &LONG_RUNNING,
         &TERMINATIONS,
+        &DEPRECATED_APIS,
     ] {
         out.family(family);
     }
@@ -206,7 +229,14 @@ fn requests(cores: &[CoreMetrics], out: &mut Exposition) {
     let durations = Bounds { labels: &durations, scale: SECOND };
     let sizes = RESPONSE_SIZE_BOUNDS.map(|n| n as f64);
     let sizes = Bounds { labels: &sizes, scale: 1.0 };
+    let mut asked: BTreeSet<[&str; 4]> = BTreeSet::new();
     for (values, total) in &merged {
+        let [_, _, group, resource, _, subresource, _, version] = *values;
+        if deprecated.iter().any(|d| (d.group, d.version, d.resource) == (group, version, resource))
+            && (total.long_running > 0 || total.codes.iter().any(|count| *count > 0))
+        {
+            asked.insert([group, resource, subresource, version]);
+        }
         let all: [(&str, &str); 8] = std::array::from_fn(|i| (REQUEST_LABELS[i], values[i]));
         let but_dry_run: [(&str, &str); 7] = std::array::from_fn(|i| all[if i < 1 { 0 } else { i + 1 }]);
         let with_code = |out: &mut Exposition, family: &Family, labels: &[(&str, &str)], counts: &[u64]| {
@@ -232,6 +262,30 @@ fn requests(cores: &[CoreMetrics], out: &mut Exposition) {
         if total.long_running != 0 {
             out.sample(&LONG_RUNNING, &but_dry_run, total.long_running as f64);
         }
+    }
+    for [group, resource, subresource, version] in asked {
+        let labels = [
+            ("group", group),
+            // What is deprecated in this release is to stay.
+            ("removed_release", ""),
+            ("resource", resource),
+            ("subresource", subresource),
+            ("version", version),
+        ];
+        out.sample(&DEPRECATED_APIS, &labels, 1.0);
+    }
+}
+
+fn bodies(cores: &[CoreMetrics], out: &mut Exposition) {
+    let mut merged: BTreeMap<[&str; 3], HistogramSnapshot<{ BODY_SIZE_BOUNDS.len() }>> = BTreeMap::new();
+    for series in cores.iter().flat_map(|core| core.bodies.iter()) {
+        series.value.add_to(merged.entry(series.labels.each_ref().map(|l| &**l)).or_default());
+    }
+    out.family(&BODY_SIZES);
+    let bounds = BODY_SIZE_BOUNDS.map(|n| n as f64);
+    for ([group, resource, verb], sizes) in merged.iter().filter(|(_, sizes)| sizes.count() > 0) {
+        let labels = [("group", *group), ("resource", *resource), ("verb", *verb)];
+        out.histogram(&BODY_SIZES, &labels, Bounds { labels: &bounds, scale: 1.0 }, sizes);
     }
 }
 

@@ -161,3 +161,25 @@ fn impersonations_of_all_cores_are_merged() {
     metrics.reset();
     assert!(!metrics.render().contains("mode=\"legacy\""));
 }
+
+#[test]
+fn bodies_and_what_is_deprecated() {
+    let metrics = Metrics::new(2);
+    metrics.register_deprecated(vec![Deprecated { group: "", version: "v1", resource: "endpoints" }]);
+    metrics.observe_body(0, "", "pods", "create", 40_000);
+    metrics.observe_body(1, "", "pods", "create", 60_000);
+    let text = metrics.render();
+    let pods = r#"group="",resource="pods",verb="create""#;
+    check(&text, &format!(r#"apiserver_request_body_size_bytes_bucket{{{pods},le="50000"}} 1"#));
+    check(&text, &format!(r#"apiserver_request_body_size_bytes_bucket{{{pods},le="150000"}} 2"#));
+    check(&text, &format!("apiserver_request_body_size_bytes_sum{{{pods}}} 100000"));
+    assert!(!text.contains("\napiserver_requested_deprecated_apis{"));
+    metrics.observe_request(0, &labels("GET", "pods"), true, 200, Duration::ZERO, 0);
+    metrics.observe_request(1, &labels("GET", "endpoints"), true, 200, Duration::ZERO, 0);
+    let text = metrics.render();
+    let labels = r#"group="",removed_release="",resource="endpoints",subresource="",version="v1""#;
+    check(&text, &format!("apiserver_requested_deprecated_apis{{{labels}}} 1"));
+    assert_eq!(text.matches("\napiserver_requested_deprecated_apis{").count(), 1);
+    metrics.reset();
+    assert!(!metrics.render().contains("\napiserver_request_body_size_bytes_count"));
+}

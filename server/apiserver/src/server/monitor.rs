@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Instant};
 
+use ringbolt_protocol::request_info::Verb;
+
 use crate::{
     metrics::{Metrics, RequestLabels, SeriesId},
     request::{Request, is_long_running},
@@ -69,6 +71,16 @@ pub fn observe(
         // Nobody waits for seats behind the filters, and what another server answers it counts itself.
         Outcome::Queued | Outcome::Relay(_) => {}
         Outcome::Task(_) | Outcome::Stream(..) => {
+            let bytes = request.body.len() as u64;
+            let verb = request.info.verb;
+            if bytes > 0
+                && matches!(
+                    verb,
+                    Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection
+                )
+            {
+                metrics.observe_body(core, labels.group, labels.resource, verb.as_str(), bytes);
+            }
             let streams = matches!(outcome, Outcome::Stream(..)) && is_long_running(request.info);
             *request.state.monitored.borrow_mut() = Some(Monitored {
                 metrics: metrics.clone(),

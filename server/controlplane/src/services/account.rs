@@ -153,6 +153,17 @@ impl Account {
         object.is_some_and(|object| addresses::parent(&object).is_none())
     }
 
+    /// Addresses of a range that stored services have.
+    pub(super) fn addresses_within(&self, range: AddressRange) -> usize {
+        let within = |good: &&Good| matches!(good, Good::Address(address) if range.contains(*address));
+        self.holders.keys().filter(within).count()
+    }
+
+    /// Ports that stored services have.
+    pub(super) fn ports_taken(&self) -> usize {
+        self.holders.keys().filter(|good| matches!(good, Good::Port(_))).count()
+    }
+
     /// A claim of its own for one attempt.
     pub(super) fn claim(&mut self) -> Claim {
         self.claimed += 1;

@@ -1,6 +1,6 @@
 //! What a service gets: families, addresses and ports, as much of each as it asks for or needs.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Instant};
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
@@ -11,6 +11,7 @@ use ringbolt_machinery::{
 use super::{
     account::{Account, Claim, Good, goods},
     family,
+    metrics::{Allocations, Scope},
     range::AddressRange,
 };
 use crate::{
@@ -26,6 +27,7 @@ pub(super) type Refused = Vec<FieldError>;
 /// One service being completed.
 pub(super) struct Completion<'c, 'o> {
     account: &'c mut Account,
+    allocations: &'c Allocations,
     key: String,
     /// The spec it has so far; `None` for a new service.
     old: Option<Map<'o>>,
@@ -55,6 +57,7 @@ fn shown<'a>(spec: &Map<'a>, member: &str) -> Value<'a> {
 impl<'c, 'o> Completion<'c, 'o> {
     pub(super) fn new(
         account: &'c mut Account,
+        allocations: &'c Allocations,
         object: &Value<'_>,
         old: Option<&Value<'o>>,
         dry_run: bool,
@@ -62,7 +65,7 @@ impl<'c, 'o> Completion<'c, 'o> {
         let part = |member: &str| object.str_at(&["metadata", member]).unwrap_or("");
         let key = format!("{}/{}", part("namespace"), part("name"));
         let old = old.and_then(|o| o.path(&["spec"])?.as_map().cloned());
-        Completion { account, key, old, dry_run }
+        Completion { account, allocations, key, old, dry_run }
     }
 
     /// Completes the service, or says why it cannot be. Then it is left half done.
@@ -218,7 +221,13 @@ impl<'c, 'o> Completion<'c, 'o> {
         let mut addresses: Vec<&'a str> = given.clone();
         for (at, name) in families.iter().enumerate().skip(from) {
             let asked = given.get(at).copied().unwrap_or("");
-            let address = self.address(name, asked, spec)?;
+            let begun = Instant::now();
+            let found = self.address(name, asked, spec);
+            if let (false, Some(range)) = (self.dry_run, self.range_of(name)) {
+                let scope = if asked.is_empty() { Scope::Dynamic } else { Scope::Static };
+                self.allocations.address(range, scope, found.is_ok(), begun.elapsed());
+            }
+            let address = found?;
             let text = if asked.is_empty() { &*arena.alloc_str(&address.to_string()) } else { asked };
             match addresses.get_mut(at) {
                 Some(place) => *place = text,
@@ -283,9 +292,9 @@ impl<'c, 'o> Completion<'c, 'o> {
             let path = child(&index("spec.ports", at), "nodePort");
             let known = had.contains(&wanted) || given.iter().any(|(_, node)| *node == wanted);
             let node = match wanted {
-                0 => i64::from(self.free_port(&given, &path)?),
+                0 => self.counted(Scope::Dynamic, self.free_port(&given, &path).map(i64::from))?,
                 wanted if known => wanted,
-                wanted => self.asked_port(wanted, &path)?,
+                wanted => self.counted(Scope::Static, self.asked_port(wanted, &path))?,
             };
             given.push((number, node));
             if let Some(port) = crate::tree::list_mut(spec, "ports").get_mut(at).and_then(Value::as_map_mut) {
@@ -293,6 +302,14 @@ impl<'c, 'o> Completion<'c, 'o> {
             }
         }
         Ok(())
+    }
+
+    /// Counts a port that was asked for.
+    fn counted(&self, scope: Scope, found: Result<i64, Refused>) -> Result<i64, Refused> {
+        if !self.dry_run {
+            self.allocations.port(scope, found.is_ok());
+        }
+        found
     }
 
     fn free_port(&self, given: &[(i64, i64)], path: &str) -> Result<u16, Refused> {
@@ -330,11 +347,11 @@ impl<'c, 'o> Completion<'c, 'o> {
         let given: Vec<(i64, i64)> =
             spec.items("ports").iter().filter_map(|p| Some((0, p.as_map()?.int("nodePort")?))).collect();
         let port = match spec.int("healthCheckNodePort").unwrap_or(0) {
-            0 => i64::from(self.free_port(&given, path)?),
+            0 => self.counted(Scope::Dynamic, self.free_port(&given, path).map(i64::from))?,
             asked if given.iter().any(|(_, port)| *port == asked) => {
                 return Err(vec![FieldError::invalid(path, asked, TAKEN)]);
             }
-            asked => self.asked_port(asked, path)?,
+            asked => self.counted(Scope::Static, self.asked_port(asked, path))?,
         };
         spec.insert("healthCheckNodePort", Value::Int(port));
         Ok(())

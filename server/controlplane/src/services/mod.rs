@@ -7,6 +7,7 @@
 mod account;
 mod addresses;
 mod complete;
+mod metrics;
 mod range;
 pub mod repair;
 #[cfg(test)]
@@ -18,12 +19,14 @@ use std::{
 };
 
 use bumpalo::Bump;
+use ringbolt_apiserver::metrics::Exposition;
 use ringbolt_machinery::{field::FieldError, value::Value};
 use ringbolt_storage::{object::ResourceId, storage::Storage};
 
 use self::{
     account::{Account, Claim},
     complete::Completion,
+    metrics::Allocations,
 };
 
 pub use self::range::{AddressRange, PortRange};
@@ -33,6 +36,7 @@ pub(crate) use self::{addresses::ServiceAddresses, range::random};
 #[derive(Default)]
 pub struct ServiceAllocator {
     account: Mutex<Option<Account>>,
+    allocations: Allocations,
 }
 
 impl ServiceAllocator {
@@ -66,8 +70,15 @@ impl ServiceAllocator {
             None => Ok(None),
             Some(account) => {
                 account.catch_up();
-                Completion::new(account, object, old, dry_run).run(arena, object)
+                Completion::new(account, &self.allocations, object, old, dry_run).run(arena, object)
             }
+        }
+    }
+
+    /// Shows what was handed out, and how much is left.
+    pub fn collect(&self, out: &mut Exposition) {
+        if let Some(account) = self.lock().as_mut() {
+            self.allocations.collect(account, out);
         }
     }
 

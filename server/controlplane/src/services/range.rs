@@ -59,7 +59,7 @@ impl AddressRange {
     }
 
     /// How many addresses there are, the first and last left aside.
-    fn size(self) -> u128 {
+    pub(super) fn size(self) -> u128 {
         let width: u32 = if self.is_ipv4() { 32 } else { 128 };
         let all = 1u128.checked_shl(width - u32::from(self.bits)).unwrap_or(u128::MAX);
         all.saturating_sub(if self.is_ipv4() { 2 } else { 1 }).min(ADDRESSES_MAX)
@@ -106,6 +106,11 @@ impl Default for PortRange {
 }
 
 impl PortRange {
+    /// How many ports there are.
+    pub(super) fn size(self) -> usize {
+        usize::from(self.last.saturating_sub(self.first)) + usize::from(self.last >= self.first)
+    }
+
     pub(super) fn contains(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }

@@ -39,7 +39,7 @@ fn slice(object: &Value<'_>, check_endpoints: bool, is_moved: bool, errors: &mut
         says.push(FieldError::not_supported("addressType", kind, &KINDS_DECLARED));
     }
     ports(slice, errors);
-    if is_moved && !kind.is_empty() {
+    if is_moved {
         super::declared_immutable("addressType", &mut declared);
     }
     if check_endpoints {
