@@ -19,6 +19,8 @@ use super::{
 
 /// A configuration to apply.
 pub(crate) struct ApplyPatch {
+    /// The name of the object, as the path has it.
+    pub(crate) name: String,
     pub(crate) bytes: Bytes,
     pub(crate) force: bool,
     pub(crate) validation: FieldValidation,
@@ -71,7 +73,7 @@ impl ApplyPatch {
         if old.is_none() {
             let uid = metadata::text(&object, "uid");
             if !uid.is_empty() {
-                let name = metadata::text(&object, "name");
+                let name = &self.name;
                 let why = format!(
                     "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                 );
@@ -82,7 +84,7 @@ impl ApplyPatch {
     }
 
     /// The configuration, and what strict reading finds wrong with its text.
-    fn config<'a>(&self, arena: &'a Bump) -> Result<(Value<'a>, Option<String>), Status> {
+    pub(super) fn config<'a>(&self, arena: &'a Bump) -> Result<(Value<'a>, Option<String>), Status> {
         if let Some(config) = plain_json(arena, &self.bytes) {
             return Ok((config, None));
         }

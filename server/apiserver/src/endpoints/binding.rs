@@ -97,7 +97,12 @@ impl Bindings {
         check_target(&tree)?;
         get::check_name(name)?;
         asker.validate(&attributes, pods, bindings, arena, &tree).await?;
-        Ok(Binding::read(&tree))
+        let mut binding = Binding::read(&tree);
+        if asker.subresource.is_empty() {
+            // Bound by its name alone: what is created where bindings are has no identity yet.
+            binding.uid.clear();
+        }
+        Ok(binding)
     }
 }
 

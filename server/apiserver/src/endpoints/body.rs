@@ -352,48 +352,39 @@ pub(crate) fn decode_delete_options<'a>(
 ) -> Result<Value<'a>, Status> {
     let schema = store.schema;
     let format = body_format(request.head.header("content-type")).map_err(unsupported)?;
-    // The kind is registered in every group-version; clients name the one they talk to, or `v1`.
-    let target = Target { schema, group: "", version: "v1", kind: "DeleteOptions", ty: None, custom: None };
     let Some(kind) = delete_options_kind(schema) else {
         return Err(Status::internal_error("no kind \"DeleteOptions\" is known"));
     };
-    // Custom resources decode them by themselves, and say what is wrong and no more.
-    let unrecognized = |why: &str| match store.is_custom() {
-        true => Status::bad_request(why),
-        false => target.unrecognized(why, &request.body),
-    };
+    // What is wrong with them is said and no more: who decodes them has no words of its own around it.
     let json = match format {
         Format::Protobuf => {
             let envelope =
                 protobuf::decode_unknown(&request.body).map_err(|e| Status::bad_request(e.to_string()))?;
-            check_delete_kind(store, envelope.kind, envelope.api_version)?;
+            check_delete_kind(envelope.kind, envelope.api_version)?;
             let raw: &'a [u8] = arena.alloc_slice_copy(envelope.raw);
             return protobuf::decode(arena, schema, kind, raw)
                 .map_err(|e| Status::bad_request(e.to_string()));
         }
         Format::Json => request.body.to_vec(),
-        Format::Yaml => yaml::to_json(&request.body).map_err(|e| unrecognized(&e.to_string()))?.json,
+        Format::Yaml => yaml::to_json(&request.body).map_err(|e| Status::bad_request(e.to_string()))?.json,
     };
-    let meta = json::interpret(&json).map_err(|e| unrecognized(&e.to_string()))?;
-    check_delete_kind(store, &meta.kind, &meta.api_version)?;
-    let meta = target.defaulted(meta);
+    let meta = json::interpret(&json).map_err(|e| Status::bad_request(e.to_string()))?;
+    check_delete_kind(&meta.kind, &meta.api_version)?;
     let json: &'a [u8] = arena.alloc_slice_copy(&json);
     let decoded = json::decode_typed(arena, schema, kind, json, Mode::Lenient)
-        .map_err(|e| target.cannot_handle(&meta, &e.to_string()))?;
+        .map_err(|e| Status::bad_request(e.to_string()))?;
     Ok(decoded.value)
 }
 
-fn check_delete_kind(store: &ResourceStore, kind: &str, api_version: &str) -> Result<(), Status> {
+/// The kind is registered in every group-version; clients name the one they talk to, or `v1`.
+fn check_delete_kind(kind: &str, api_version: &str) -> Result<(), Status> {
     if kind.is_empty() || kind == "DeleteOptions" {
         return Ok(());
     }
-    if store.is_custom() {
-        return Err(Status::bad_request(format!(
-            "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
-             \"pkg/runtime/scheme.go:111\""
-        )));
-    }
-    Err(Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: {kind}")))
+    let version = if api_version.is_empty() { "v1" } else { api_version };
+    Err(Status::bad_request(format!(
+        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+    )))
 }
 
 fn delete_options_kind(schema: &Schema) -> Option<StructId> {

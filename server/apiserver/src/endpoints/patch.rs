@@ -104,9 +104,7 @@ impl Change for Patch {
     ) -> Result<Value<'a>, Status> {
         let store = &*self.store;
         if self.kind == PatchType::Apply {
-            let (bytes, force, validation) = (self.bytes.clone(), self.force, self.validation);
-            let patch = ApplyPatch { bytes, force, validation };
-            let mut object = patch.object(arena, store, &self.tracker, old, warnings)?;
+            let mut object = self.configuration().object(arena, store, &self.tracker, old, warnings)?;
             metadata::fit_namespace(arena, store, &self.namespace, &mut object)?;
             check_name(&self.name, &object)?;
             return Ok(object);
@@ -193,9 +191,8 @@ impl Change for Patch {
 
     fn check(&self, arena: &Bump, _: &mut Vec<String>) -> Result<(), Status> {
         match json::decode_untyped(arena, arena.alloc_slice_copy(&self.bytes)) {
-            Err(error @ DecodeError::Syntax(_)) if self.kind != PatchType::Apply => {
-                Err(malformed(&error, ""))
-            }
+            _ if self.kind == PatchType::Apply => self.configuration().config(arena).map(|_| ()),
+            Err(error @ DecodeError::Syntax(_)) => Err(malformed(&error, "")),
             _ => Ok(()),
         }
     }
@@ -210,6 +207,11 @@ impl Change for Patch {
 }
 
 impl Patch {
+    fn configuration(&self) -> ApplyPatch {
+        let (bytes, force, validation) = (self.bytes.clone(), self.force, self.validation);
+        ApplyPatch { name: self.name.clone(), bytes, force, validation }
+    }
+
     /// The text of the stored object as a client of this version sees it.
     fn versioned<'a>(&self, arena: &'a Bump, stored: &Object, tree: &Value<'a>) -> Result<&'a [u8], Status> {
         let store = &*self.store;

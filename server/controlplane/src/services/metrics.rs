@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use ringbolt_apiserver::metrics::{Exposition, Family, Kind, LabelledCounter, LabelledHistogram};
 
-use super::{
-    account::Account,
-    range::AddressRange,
-};
+use super::{account::Account, range::AddressRange};
 use crate::limits::ALLOCATOR_SERIES_MAX;
 
 const fn family(name: &'static str, help: &'static str, kind: Kind) -> Family {
