@@ -43,8 +43,10 @@ impl PatchType {
 /// The format of a body that holds an object; JSON where no type is given.
 pub fn body_format(content_type: Option<&[u8]>) -> Result<Format, UnsupportedMediaType> {
     // As nearly all write it.
-    if content_type == Some(b"application/json") {
-        return Ok(Format::Json);
+    match content_type {
+        Some(b"application/json") => return Ok(Format::Json),
+        Some(b"application/vnd.kubernetes.protobuf") => return Ok(Format::Protobuf),
+        _ => {}
     }
     let text = content_type.map_or(Some(""), |t| std::str::from_utf8(t).ok());
     if text == Some("") {

@@ -19,7 +19,7 @@ use std::{
 use bumpalo::Bump;
 use memchr::memmem;
 use ringbolt_machinery::{
-    frozen::{Frozen, MadeUp, Match},
+    frozen::{Base, Frozen, MadeUp, Match},
     json::Repeated,
     schema::{Schema, Type},
     value::Value,
@@ -290,8 +290,8 @@ impl<'a> Spec<'a> {
         self.learns
     }
 
-    /// Keeps what it is before it is admitted, and what is below it in the `FieldsV1` of its writer. What came in protobuf
-    /// goes on as the tree that is answered, whose texts lie where they will lie from now on.
+    /// Keeps what it is before it is admitted, and what is below it in the `FieldsV1` of its writer. The tree that is
+    /// answered takes its place, so that what becomes of it is told by what it came from.
     pub(crate) fn learn(
         &mut self,
         templates: &RefCell<Templates>,
@@ -300,7 +300,7 @@ impl<'a> Spec<'a> {
         (ty, value): (Type, &Value<'_>),
         fields: &[u8],
     ) -> Option<Value<'a>> {
-        let tree = Frozen::new(schema, ty, value, self.source.text(), None)?;
+        let tree = Frozen::new(schema, ty, value, Base { tree: None, source: self.source.text() }, None)?;
         let template = Rc::new(Template {
             ty,
             source: self.source.bytes().into(),
@@ -314,14 +314,16 @@ impl<'a> Spec<'a> {
         });
         templates.borrow_mut().keep(self.hash, &template);
         let template = self.template.insert(template);
-        match self.source {
-            Source::Json(_) => None,
-            Source::Protobuf(_) => {
-                let (value, own) = template.tree.thaw(arena, "")?;
-                self.text = own;
-                Some(value)
-            }
+        let (value, own) = template.tree.thaw(arena, self.source.text())?;
+        if matches!(self.source, Source::Protobuf(_)) {
+            self.text = own;
         }
+        Some(value)
+    }
+
+    /// What trees of this spec came from.
+    fn base<'s>(&'s self, template: &'s Template) -> Base<'s> {
+        Base { tree: Some(&template.tree), source: self.text }
     }
 
     /// What became of this spec before, where `value` is the same, and the name that was made up for it.
@@ -332,7 +334,7 @@ impl<'a> Spec<'a> {
     ) -> Option<(Rc<Finished>, Option<&'v str>)> {
         let template = self.template.as_ref()?;
         let finished = template.finished.borrow().clone()?;
-        match finished.tree.matches(self.text, Some(made_up), value) {
+        match finished.tree.matches(self.base(template), Some(made_up), value) {
             Match::Same(name) => {
                 template.misses.set(0);
                 Some((finished, name))
@@ -352,14 +354,15 @@ impl<'a> Spec<'a> {
         if !is_due || template.failures.get() >= SPEC_TEMPLATE_MISSES {
             return None;
         }
-        Frozen::new(schema, template.ty, value, self.text, Some(made_up))
+        Frozen::new(schema, template.ty, value, self.base(template), Some(made_up))
     }
 
     /// Keeps what became of a spec that was `admitted`, which is good and nothing to be warned about: `json` is what was
     /// written of it as it stands in `object`.
     pub(crate) fn finish(&self, rules: SpecRules, admitted: Frozen, object: &Value<'_>, json: &[u8]) {
         let (Some(template), Some(value)) = (&self.template, object.path(&["spec"])) else { return };
-        let is_left_alone = matches!(admitted.matches(self.text, Some(rules.made_up), value), Match::Same(_));
+        let is_left_alone =
+            matches!(admitted.matches(self.base(template), Some(rules.made_up), value), Match::Same(_));
         let finished = is_left_alone.then(|| Finished::new(admitted, json, rules, object)).flatten();
         template.misses.set(0);
         if finished.is_none() {

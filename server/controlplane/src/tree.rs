@@ -129,6 +129,7 @@ pub fn root<'v, 'a>(arena: &'a Bump, object: &'v mut Value<'a>) -> &'v mut Map<'
 }
 
 /// A list of values.
+#[inline]
 pub fn list<'a>(arena: &'a Bump, items: impl IntoIterator<Item = Value<'a>>) -> Value<'a> {
     let items = items.into_iter();
     let mut out = ArenaVec::with_capacity_in(items.size_hint().0, arena);
@@ -137,6 +138,7 @@ pub fn list<'a>(arena: &'a Bump, items: impl IntoIterator<Item = Value<'a>>) -> 
 }
 
 /// A map of entries with distinct keys.
+#[inline]
 pub fn map<'a>(arena: &'a Bump, entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> Value<'a> {
     let entries = entries.into_iter();
     let mut out = ArenaVec::with_capacity_in(entries.size_hint().0, arena);

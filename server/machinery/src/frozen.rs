@@ -3,6 +3,9 @@
 //!
 //! Texts that came from the source (the part as a client wrote it) are kept as places in it: whoever has the same source
 //! again has these texts already.
+//!
+//! What becomes of a tree that was thawed is mostly what it was. A map that nobody can have changed since says so
+//! ([`Origin`]), and then it is not looked into: neither when such a tree is frozen again, nor when it is compared.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +16,7 @@ use bumpalo::{Bump, collections::Vec as ArenaVec};
 
 use crate::{
     schema::{Composite, Schema, StructId, Type},
-    value::{Map, Value},
+    value::{Map, Origin, Value},
 };
 
 /// A tree of a type of the Schema. Members, entries and items of one struct, map or list stand together.
@@ -27,6 +30,8 @@ pub struct Frozen {
     own: Box<str>,
     /// How many times the name made up stands in it.
     names: usize,
+    /// Whether it has parts of the tree that it came from.
+    is_based: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +47,9 @@ enum Node {
     List(Place),
     Map(Place),
     Struct(Place),
+    /// The map, or struct, of the tree that this one came from.
+    BaseMap(Place),
+    BaseStruct(Place),
 }
 
 /// Where something begins, and how long it is.
@@ -68,6 +76,20 @@ impl Place {
     fn range(self) -> Range<usize> {
         self.at as usize..self.at as usize + self.len as usize
     }
+
+    /// That a map comes from here; of one far behind it is not told.
+    fn origin(self, of: fn(u16) -> Origin) -> Origin {
+        u16::try_from(self.at).map_or(Origin::Any, of)
+    }
+}
+
+/// What a tree came from that is frozen or compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<'b> {
+    /// The tree that was thawed, if it was.
+    pub tree: Option<&'b Frozen>,
+    /// The text that the tree lies in, where it was not changed.
+    pub source: &'b str,
 }
 
 /// Names that are made up for each object anew: a prefix, and as many small letters and digits behind it.
@@ -99,18 +121,19 @@ pub enum Match<'v> {
 }
 
 impl Frozen {
-    /// Keeps `value`, of type `ty`, which was decoded from `source` and may have been changed since. All that is a name
-    /// made up must be the same one. `None` where the tree is none of its type, or cannot be kept.
+    /// Keeps `value`, of type `ty`, which came from `base` and may have been changed since. All that is a name made up must
+    /// be the same one. `None` where the tree is none of its type, or cannot be kept.
     pub fn new(
         schema: &Schema,
         ty: Type,
         value: &Value<'_>,
-        source: &str,
+        base: Base<'_>,
         made_up: Option<MadeUp>,
     ) -> Option<Frozen> {
         let mut freezer = Freezer {
             schema,
-            source,
+            is_based: base.tree.is_some(),
+            source: base.source,
             made_up,
             name: None,
             names: 0,
@@ -127,6 +150,7 @@ impl Frozen {
             items: freezer.items.into(),
             own: freezer.own.into(),
             names: freezer.names,
+            is_based: freezer.is_based,
         })
     }
 
@@ -145,24 +169,26 @@ impl Frozen {
     }
 
     /// The tree anew, from the same source, and the text in which all texts lie that the source does not have. Not of one
-    /// with names that were made up: `None`.
+    /// with names that were made up, or with parts of another one: `None`.
     pub fn thaw<'a>(&self, arena: &'a Bump, source: &'a str) -> Option<(Value<'a>, &'a str)> {
-        if self.names > 0 {
+        if self.names > 0 || self.is_based {
             return None;
         }
         let own: &'a str = arena.alloc_str(&self.own);
         Some((Thaw { arena, source, own, tree: self }.value(&self.root), own))
     }
 
-    /// Whether `value`, from the same source, is this tree.
-    pub fn matches<'v>(&self, source: &str, made_up: Option<MadeUp>, value: &Value<'v>) -> Match<'v> {
-        let mut comparison = Comparison { source, tree: self, made_up, name: None };
+    /// Whether `value` is this tree; both came from the same base.
+    pub fn matches<'v>(&self, base: Base<'_>, made_up: Option<MadeUp>, value: &Value<'v>) -> Match<'v> {
+        let mut comparison = Comparison { base, tree: self, made_up, name: None };
         if comparison.is(&self.root, value) { Match::Same(comparison.name) } else { Match::Other }
     }
 }
 
 struct Freezer<'f> {
     schema: &'f Schema,
+    /// Whether maps may be taken for those of another tree.
+    is_based: bool,
     source: &'f str,
     made_up: Option<MadeUp>,
     name: Option<String>,
@@ -191,6 +217,11 @@ impl Freezer<'_> {
             }
             Value::String(text) => Node::String(self.text(text)?),
             Value::List(list) => self.list(ty, list)?,
+            Value::Map(map) if self.is_based && map.origin() != Origin::Any => match map.origin() {
+                Origin::Struct(at) => Node::BaseStruct(Place::new(at.into(), map.len())?),
+                Origin::Map(at) => Node::BaseMap(Place::new(at.into(), map.len())?),
+                Origin::Any => return None,
+            },
             Value::Map(map) => match ty {
                 Some(Type::Struct(id)) => self.members(id, map)?,
                 ty => self.entries(ty, map)?,
@@ -279,7 +310,7 @@ impl<'a> Thaw<'a, '_> {
             Node::Bool(b) => Value::Bool(*b),
             Node::Float(f) => Value::Float(*f),
             Node::Raw(text) => Value::Raw(self.text(*text)),
-            Node::Null | Node::MadeUp => Value::Null,
+            Node::Null | Node::MadeUp | Node::BaseMap(_) | Node::BaseStruct(_) => Value::Null,
             Node::Struct(place) => self.members(*place),
             Node::List(place) => self.list(*place),
             Node::Map(place) => self.entries(*place),
@@ -302,7 +333,7 @@ impl<'a> Thaw<'a, '_> {
         for (name, node) in members {
             entries.push((*name, self.value(node)));
         }
-        Value::Map(Map::from_entries(entries))
+        Value::Map(Map::thawed(entries, place.origin(Origin::Struct)))
     }
 
     #[inline(never)]
@@ -312,7 +343,7 @@ impl<'a> Thaw<'a, '_> {
         for (key, node) in own {
             entries.push((self.text(*key), self.value(node)));
         }
-        Value::Map(Map::from_entries(entries))
+        Value::Map(Map::thawed(entries, place.origin(Origin::Map)))
     }
 
     #[inline(never)]
@@ -327,7 +358,7 @@ impl<'a> Thaw<'a, '_> {
 }
 
 struct Comparison<'c, 'v> {
-    source: &'c str,
+    base: Base<'c>,
     tree: &'c Frozen,
     made_up: Option<MadeUp>,
     /// The name that was met, which all others must be.
@@ -349,7 +380,28 @@ impl<'v> Comparison<'_, 'v> {
             Node::Raw(text) => matches!(value, Value::Raw(is) if self.is_text(*text, is)),
             Node::Float(a) => matches!(value, Value::Float(b) if a.to_bits() == b.to_bits()),
             Node::MadeUp => matches!(value, Value::String(text) if self.is_name(text)),
+            Node::BaseStruct(place) => matches!(value, Value::Map(map) if self.is_base(true, *place, map)),
+            Node::BaseMap(place) => matches!(value, Value::Map(map) if self.is_base(false, *place, map)),
         }
+    }
+
+    /// Whether a map is what it was in the tree that both came from.
+    #[inline(always)]
+    fn is_base(&mut self, is_struct: bool, place: Place, map: &Map<'v>) -> bool {
+        let is_from = match map.origin() {
+            Origin::Struct(at) => is_struct && u32::from(at) == place.at,
+            Origin::Map(at) => !is_struct && u32::from(at) == place.at,
+            Origin::Any => false,
+        };
+        map.len() == place.len as usize && (is_from || self.is_as_base(is_struct, place, map))
+    }
+
+    /// The same of one that may have been changed.
+    #[cold]
+    fn is_as_base(&mut self, is_struct: bool, place: Place, map: &Map<'v>) -> bool {
+        let Some(tree) = self.base.tree else { return false };
+        let mut below = Comparison { base: self.base, tree, made_up: None, name: None };
+        if is_struct { below.is_members(place, map) } else { below.is_entries(place, map) }
     }
 
     fn is_name(&mut self, text: &'v str) -> bool {
@@ -367,9 +419,9 @@ impl<'v> Comparison<'_, 'v> {
         match text {
             // Most were never touched since they were taken from the source.
             Text::Source(place) => {
-                let there = (self.source.as_ptr() as usize).wrapping_add(place.at as usize);
+                let there = (self.base.source.as_ptr() as usize).wrapping_add(place.at as usize);
                 is.len() == place.len as usize
-                    && (is.as_ptr() as usize == there || self.source.get(place.range()) == Some(is))
+                    && (is.as_ptr() as usize == there || self.base.source.get(place.range()) == Some(is))
             }
             Text::Own(place) => is.len() == place.len as usize && self.is_own_text(place, is),
         }

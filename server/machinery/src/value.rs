@@ -26,20 +26,48 @@ pub enum Value<'a> {
 }
 
 /// An object's entries in insertion order, keys unique.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Map<'a> {
     entries: ArenaVec<'a, (&'a str, Value<'a>)>,
+    origin: Origin,
+}
+
+/// Where a map comes from, as long as nothing in it can have been changed since: whoever gets hold of something to change
+/// below a map asks the map for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// From anywhere, or it may have been changed.
+    Any,
+    /// From the struct at this place of a frozen tree.
+    Struct(u16),
+    /// From the map at this place.
+    Map(u16),
+}
+
+impl PartialEq for Map<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
 }
 
 impl<'a> Map<'a> {
     /// An empty map in `arena`.
     #[inline]
     pub fn new_in(arena: &'a Bump) -> Self {
-        Map { entries: ArenaVec::new_in(arena) }
+        Map { entries: ArenaVec::new_in(arena), origin: Origin::Any }
     }
     /// A map of entries whose keys are known to be unique.
     pub fn from_entries(entries: ArenaVec<'a, (&'a str, Value<'a>)>) -> Self {
-        Map { entries }
+        Map { entries, origin: Origin::Any }
+    }
+    /// The same of what was taken from a frozen tree.
+    pub(crate) fn thawed(entries: ArenaVec<'a, (&'a str, Value<'a>)>, origin: Origin) -> Self {
+        Map { entries, origin }
+    }
+    /// Where it comes from.
+    #[inline]
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
     }
     /// Whether keys are in byte order.
     pub fn is_sorted(&self) -> bool {
@@ -97,11 +125,13 @@ impl<'a> Map<'a> {
     /// The value at `key`, to change.
     #[inline]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value<'a>> {
+        self.origin = Origin::Any;
         let at = self.position(key)?;
         Some(&mut self.entries[at].1)
     }
     /// Sets `key`, in place where it is there already; answers the old value.
     pub fn insert(&mut self, key: &'a str, value: Value<'a>) -> Option<Value<'a>> {
+        self.origin = Origin::Any;
         if let Some(slot) = self.get_mut(key) {
             return Some(std::mem::replace(slot, value));
         }
@@ -111,11 +141,13 @@ impl<'a> Map<'a> {
     /// Appends an entry whose key is known not to be there.
     #[inline]
     pub fn push_unique(&mut self, key: &'a str, value: Value<'a>) {
+        self.origin = Origin::Any;
         debug_assert!(self.get(key).is_none());
         self.entries.push((key, value));
     }
     /// Removes `key`, keeping the order of the rest.
     pub fn remove(&mut self, key: &str) -> Option<Value<'a>> {
+        self.origin = Origin::Any;
         let at = self.position(key)?;
         Some(self.entries.remove(at).1)
     }
@@ -126,14 +158,17 @@ impl<'a> Map<'a> {
     }
     /// The value at a position that [`Map::search`] found, to change.
     pub fn value_at_mut(&mut self, at: usize) -> &mut Value<'a> {
+        self.origin = Origin::Any;
         &mut self.entries[at].1
     }
     /// Removes the entry at a position that [`Map::search`] found.
     pub fn remove_at(&mut self, at: usize) -> Value<'a> {
+        self.origin = Origin::Any;
         self.entries.remove(at).1
     }
     /// Sets `key` in a map whose keys are sorted, and stay so.
     pub fn insert_sorted(&mut self, key: &'a str, value: Value<'a>) {
+        self.origin = Origin::Any;
         match self.search(key) {
             Ok(at) => self.entries[at].1 = value,
             Err(at) => self.entries.insert(at, (key, value)),
@@ -146,6 +181,7 @@ impl<'a> Map<'a> {
         keys: impl Iterator<Item = (&'a str, T)>,
         mut change: impl FnMut(Option<Value<'a>>, T) -> Option<Value<'a>>,
     ) {
+        self.origin = Origin::Any;
         let arena = self.arena();
         let old = std::mem::replace(&mut self.entries, ArenaVec::new_in(arena));
         self.entries.reserve(old.len());
@@ -168,22 +204,27 @@ impl<'a> Map<'a> {
     }
     /// Entries in order, values to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&'a str, &mut Value<'a>)> {
+        self.origin = Origin::Any;
         self.entries.iter_mut().map(|(k, v)| (*k, v))
     }
     /// Entries in order, keys to put the same text in place of.
     pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = &mut (&'a str, Value<'a>)> {
+        self.origin = Origin::Any;
         self.entries.iter_mut()
     }
     /// Takes the value at a position out; `null` stays in its place.
     pub(crate) fn take_at(&mut self, at: usize) -> Option<Value<'a>> {
+        self.origin = Origin::Any;
         self.entries.get_mut(at).map(|(_, value)| std::mem::replace(value, Value::Null))
     }
     /// Keeps the entries for which `keep` says so.
     pub fn retain(&mut self, mut keep: impl FnMut(&'a str, &mut Value<'a>) -> bool) {
+        self.origin = Origin::Any;
         self.entries.retain_mut(|(k, v)| keep(k, v));
     }
     /// The map at `key`, made (in place of anything that is not a map) where it is missing.
     pub fn map_mut(&mut self, key: &'a str) -> &mut Map<'a> {
+        self.origin = Origin::Any;
         let arena = self.arena();
         let at = match self.entries.iter().position(|(k, _)| same_text(k, key)) {
             Some(at) => at,
@@ -203,6 +244,7 @@ impl<'a> Map<'a> {
     }
     /// Sorts entries by key bytes, as Go encodes maps.
     pub fn sort_keys(&mut self) {
+        self.origin = Origin::Any;
         self.entries.sort_by(|a, b| a.0.cmp(b.0));
     }
 }
@@ -290,8 +332,56 @@ impl<'a> Value<'a> {
             Value::Map(map) => {
                 let mut entries = ArenaVec::with_capacity_in(map.len(), arena);
                 entries.extend(map.iter().map(|(k, v)| (&*arena.alloc_str(k), v.copy_into(arena))));
-                Value::Map(Map { entries })
+                Value::Map(Map::from_entries(entries))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_map_comes_from_takes_no_room() {
+        assert_eq!(size_of::<Value<'_>>(), 40);
+    }
+
+    #[test]
+    fn who_may_change_a_map_ends_its_origin() {
+        let arena = Bump::new();
+        type Change = for<'v, 'a> fn(&'v mut Map<'a>);
+        let changes: [Change; 13] = [
+            |map| {
+                map.get_mut("a");
+            },
+            |map| drop(map.insert("a", Value::Null)),
+            |map| map.push_unique("z", Value::Null),
+            |map| drop(map.remove("a")),
+            |map| *map.value_at_mut(0) = Value::Null,
+            |map| drop(map.remove_at(0)),
+            |map| map.insert_sorted("a", Value::Null),
+            |map| map.merge_sorted([("a", ())].into_iter(), |old, ()| old),
+            |map| drop(map.iter_mut()),
+            |map| drop(map.entries_mut()),
+            |map| drop(map.take_at(0)),
+            |map| map.retain(|_, _| true),
+            |map| {
+                map.map_mut("b");
+            },
+        ];
+        for (at, change) in changes.into_iter().enumerate() {
+            let mut entries = ArenaVec::new_in(&arena);
+            entries.extend([("a", Value::Int(1)), ("b", Value::Map(Map::new_in(&arena)))]);
+            let mut map = Map::thawed(entries, Origin::Struct(7));
+            assert_eq!(map.clone().origin(), Origin::Struct(7));
+            assert_eq!((map.get("a"), map.len()), (Some(&Value::Int(1)), 2));
+            assert_eq!(map.origin(), Origin::Struct(7));
+            change(&mut map);
+            assert_eq!(map.origin(), Origin::Any, "{at}");
+        }
+        let mut map = Map::thawed(ArenaVec::new_in(&arena), Origin::Map(0));
+        map.sort_keys();
+        assert_eq!(map.origin(), Origin::Any);
     }
 }

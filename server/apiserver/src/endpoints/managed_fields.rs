@@ -345,11 +345,12 @@ impl Versions for ResourceStore {
 
 /// What a client calls its program: the start of its User-Agent.
 fn program(agent: &[u8]) -> String {
+    // A slash is one in UTF-8, wherever it stands.
+    let agent = agent.split(|byte| *byte == b'/').next().unwrap_or_default();
     let agent = String::from_utf8_lossy(agent);
-    let agent = agent.split('/').next().unwrap_or("");
     // As of all that are not made up.
     if agent.len() <= FIELD_MANAGER_MAX && agent.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return agent.to_owned();
+        return agent.into_owned();
     }
     let mut name = String::new();
     for c in agent.chars().filter(|c| quote::is_printable(*c)) {

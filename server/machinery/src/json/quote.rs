@@ -118,11 +118,14 @@ pub fn write_compact(out: &mut Vec<u8>, json: &str) {
     let bytes = json.as_bytes();
     // Mostly there is nothing to do, since it was written by this or by Go: many bytes at a time without a branch, which
     // compiles to few vector instructions.
-    let changes = |any: bool, byte: &u8| {
-        any | (*byte <= b' ') | (*byte | 2 == b'>') | (*byte == b'&') | (*byte == 0xE2)
+    let changes = |any: u8, byte: &u8| {
+        any | u8::from(*byte <= b' ')
+            | u8::from(*byte | 2 == b'>')
+            | u8::from(*byte == b'&')
+            | u8::from(*byte == 0xE2)
     };
     let (blocks, rest) = bytes.as_chunks::<64>();
-    if !blocks.iter().any(|block| block.iter().fold(false, changes)) && !rest.iter().fold(false, changes) {
+    if blocks.iter().all(|block| block.iter().fold(0, changes) == 0) && rest.iter().fold(0, changes) == 0 {
         out.extend_from_slice(bytes);
         return;
     }

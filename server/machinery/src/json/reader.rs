@@ -377,6 +377,35 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Skips one value of a text that is known to be JSON, and answers its text: of what stands in it only strings and
+    /// brackets are looked at.
+    pub(crate) fn skip_trusted(&mut self) -> Read<&'a str> {
+        if !matches!(self.peek()?, b'{' | b'[') {
+            return self.skip();
+        }
+        let (bytes, start) = (self.text.as_bytes(), self.at);
+        let (mut at, mut depth) = (start, 0usize);
+        loop {
+            match bytes.get(at) {
+                Some(b'"') => at = end_of_string(bytes, at + 1).ok_or(Malformed)?,
+                Some(b'{' | b'[') => {
+                    at += 1;
+                    depth += 1;
+                }
+                Some(b'}' | b']') => {
+                    at += 1;
+                    depth -= 1;
+                    if depth == 0 {
+                        self.at = at;
+                        return self.text.get(start..at).ok_or(Malformed);
+                    }
+                }
+                Some(_) => at += 1,
+                None => return Err(Malformed),
+            }
+        }
+    }
+
     fn skip_key(&mut self, first: bool) -> Read<bool> {
         if !self.is_at_key(first)? {
             return Ok(false);
@@ -403,6 +432,28 @@ impl<'a> Reader<'a> {
                 },
                 _ => return Err(Malformed),
             }
+        }
+    }
+}
+
+/// Where a string ends, its quote included, whose content begins at `at`, of a text that is known to be JSON.
+#[inline]
+fn end_of_string(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let marks = match bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+            Some(block) => not_plain(u64::from_le_bytes(*block)),
+            // The last few bytes of the text.
+            None => 1 << 7,
+        };
+        if marks == 0 {
+            at += 8;
+            continue;
+        }
+        at += marks.trailing_zeros() as usize / 8;
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
         }
     }
 }
@@ -438,4 +489,34 @@ fn not_plain(block: u64) -> u64 {
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.iter().try_fold(0, |n, &c| Some(n << 4 | (c as char).to_digit(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_trusted_is_skipped_as_all_else() {
+        for value in [
+            r#"{}"#,
+            r#"[]"#,
+            r#"7"#,
+            r#""text \" of }""#,
+            r#"{"f:a":{".":{},"k:{\"name\":\"x}\"}":{".":{}}},"f:\\":[1,"é]",null,"]"]}"#,
+            "{\"a string longer than two blocks, é\\\\\":\"\",\"b\":{\"\\u00e9\\n\":{}}}",
+            "{ \"a\" : [ { } , [ ] ] }",
+        ] {
+            for tail in ["", "}", ",\"more of the text\":{}}"] {
+                let text = format!("{value}{tail}");
+                let (mut reader, mut trusted) = (Reader::new(&text), Reader::new(&text));
+                assert_eq!(trusted.skip_trusted(), Ok(value), "{text}");
+                assert_eq!(reader.skip(), Ok(value), "{text}");
+                assert_eq!(trusted.at(), reader.at(), "{text}");
+            }
+            if value.len() > 1 {
+                let cut = &value[..value.len() - 1];
+                assert_eq!(Reader::new(cut).skip_trusted(), Err(Malformed), "{cut}");
+            }
+        }
+    }
 }

@@ -207,6 +207,9 @@ impl<'a, 's> Typed<'a, 's> {
             Type::Quantity => self.quantity(byte).map(Some),
             Type::Time | Type::MicroTime | Type::Duration => self.timed(ty, byte, path).map(Some),
             Type::IntOrString => self.int_or_string(byte, path).map(Some),
+            Type::RawExtension | Type::FieldsV1 if self.trusted => {
+                Ok(Some(Value::Raw(self.base.reader.skip_trusted()?)))
+            }
             Type::RawExtension | Type::FieldsV1 => Ok(Some(Value::Raw(self.base.reader.skip()?))),
             Type::Json | Type::Alternative(_) => self.of_definitions(ty, byte, path),
         }

@@ -5,6 +5,7 @@ use bumpalo::Bump;
 
 use super::{
     encode::{Encoder, varint},
+    field::{field_head, field_len},
     wire::{BYTES, put_bytes, put_message, put_tag},
 };
 use crate::{
@@ -216,7 +217,12 @@ impl Transcoder<'_, '_> {
             (Type::IntOrString, b'-' | b'0'..=b'9') => {
                 Value::Int(int_or_string::parse_int(self.reader.number()?).ok_or(Unusual)?.into())
             }
-            (Type::RawExtension | Type::FieldsV1, _) => Value::Raw(self.reader.skip()?),
+            (Type::RawExtension | Type::FieldsV1, _) => {
+                let text = self.reader.skip_trusted()?;
+                field_head(number, field_len(text.len()), &mut self.values);
+                put_bytes(&mut self.values, 1, text.as_bytes());
+                return Ok(());
+            }
             _ => return Err(Unusual),
         };
         self.encoder.value(number, ty, &value, &mut self.values);

@@ -1,6 +1,6 @@
 //! Labels and annotations.
 
-use super::names::{is_qualified_name, label_value_errors, qualified_name_errors};
+use super::names::{is_label_value, is_qualified_name, label_value_errors, qualified_name_errors};
 use crate::{
     field::FieldError,
     value::{Map, Value},
@@ -29,8 +29,11 @@ pub fn validate_label_name(name: &str, path: &str) -> Vec<FieldError> {
 pub fn validate_labels(labels: Option<&Value<'_>>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     each_in_order(labels.and_then(Value::as_map), |key, value| {
-        errors.extend(validate_label_name(key, path));
         let value = value.as_str().unwrap_or("");
+        if is_qualified_name(key) && is_label_value(value) {
+            return;
+        }
+        errors.extend(validate_label_name(key, path));
         errors.extend(label_value_errors(value).into_iter().map(|m| FieldError::invalid(path, value, m)));
     });
     errors

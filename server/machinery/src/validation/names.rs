@@ -199,6 +199,11 @@ pub fn qualified_name_errors(value: &str) -> Vec<String> {
     errors
 }
 
+/// Whether nothing is wrong with the value of a label.
+pub(crate) fn is_label_value(value: &str) -> bool {
+    value.len() <= LABEL_MAX && (value.is_empty() || is_name_part(value))
+}
+
 /// A label's value.
 pub fn label_value_errors(value: &str) -> Vec<String> {
     let mut errors = Vec::new();

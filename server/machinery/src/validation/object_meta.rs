@@ -1,5 +1,7 @@
 //! `metadata`: what holds on create and what may not change on update.
 
+use std::borrow::Cow;
+
 use super::{
     labels::{validate_annotations, validate_labels},
     names::{name_is_dns_label, path_segment_errors, qualified_name_errors},
@@ -62,19 +64,24 @@ pub fn validate_object_meta<I: IntoIterator<Item = String>>(
     let Some(meta) = meta else { return errors };
     generation_errors(meta, path, &mut errors);
     type Check = fn(Option<&Value<'_>>, &str) -> Vec<FieldError>;
-    let checks: [(&str, Check); 4] = [
-        ("labels", validate_labels),
-        ("annotations", validate_annotations),
-        ("ownerReferences", validate_owner_references),
-        ("finalizers", validate_finalizers),
+    // With their paths in an object that is none within another one.
+    let checks: [(&str, &str, Check); 4] = [
+        ("labels", "metadata.labels", validate_labels),
+        ("annotations", "metadata.annotations", validate_annotations),
+        ("ownerReferences", "metadata.ownerReferences", validate_owner_references),
+        ("finalizers", "metadata.finalizers", validate_finalizers),
     ];
-    for (name, check) in checks {
+    let below = |name, usual| match path {
+        "metadata" => Cow::Borrowed(usual),
+        path => Cow::Owned(child(path, name)),
+    };
+    for (name, usual, check) in checks {
         if let Some(value) = meta.get(name) {
-            errors.extend(check(Some(value), &child(path, name)));
+            errors.extend(check(Some(value), &below(name, usual)));
         }
     }
     if let Some(entries) = meta.get("managedFields") {
-        managed_fields_errors(Some(entries), &child(path, "managedFields"), &mut errors);
+        managed_fields_errors(Some(entries), &below("managedFields", "metadata.managedFields"), &mut errors);
     }
     errors
 }
@@ -130,23 +137,23 @@ pub fn validate_owner_references(references: Option<&Value<'_>>, path: &str) -> 
     let Some(references) = references.filter(|r| r.as_list().is_some()) else { return errors };
     let mut controller = None;
     for (at, reference) in references.as_list().into_iter().flatten().enumerate() {
-        let at = index(path, at);
+        let at = || index(path, at);
         let version = reference.str_at(&["apiVersion"]).unwrap_or("");
         if version.is_empty() {
-            errors.push(FieldError::required(child(&at, "apiVersion"), "must not be empty"));
+            errors.push(FieldError::required(child(&at(), "apiVersion"), "must not be empty"));
         } else if !is_group_version(version) {
             let message = "must be <group>/<version> or <version>";
-            errors.push(FieldError::invalid(child(&at, "apiVersion"), version, message));
+            errors.push(FieldError::invalid(child(&at(), "apiVersion"), version, message));
         }
         for part in ["kind", "name", "uid"] {
             if reference.str_at(&[part]).unwrap_or("").is_empty() {
-                errors.push(FieldError::required(child(&at, part), "must not be empty"));
+                errors.push(FieldError::required(child(&at(), part), "must not be empty"));
             }
         }
         let kind = reference.str_at(&["kind"]).unwrap_or("");
         if version == "v1" && kind == "Event" {
             let message = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(FieldError::invalid(at, reference, message));
+            errors.push(FieldError::invalid(at(), reference, message));
         }
         if reference.path(&["controller"]).and_then(Value::as_bool) == Some(true) {
             let name = reference.str_at(&["name"]).unwrap_or("");
