@@ -97,7 +97,7 @@ pub(crate) struct Template {
     /// Decoded, with its defaults, normal.
     tree: Frozen,
     /// What is below it in the `FieldsV1` of who wrote it.
-    fields: Box<[u8]>,
+    fields: Box<str>,
     /// What became of it in the end.
     finished: RefCell<Option<Rc<Finished>>>,
     /// How many times in a row something else became of it.
@@ -298,7 +298,7 @@ impl<'a> Spec<'a> {
         arena: &'a Bump,
         schema: &Schema,
         (ty, value): (Type, &Value<'_>),
-        fields: &[u8],
+        fields: &str,
     ) -> Option<Value<'a>> {
         let tree = Frozen::new(schema, ty, value, Base { tree: None, source: self.source.text() }, None)?;
         let template = Rc::new(Template {
@@ -374,7 +374,7 @@ impl<'a> Spec<'a> {
 
 impl Template {
     /// What is below it in the `FieldsV1` of its writer.
-    pub(crate) fn fields(&self) -> &[u8] {
+    pub(crate) fn fields(&self) -> &str {
         &self.fields
     }
 }

@@ -439,7 +439,9 @@ impl<'v> Comparison<'_, 'v> {
         if map.len() != members.len() {
             return false;
         }
-        for ((name, node), (key, value)) in members.iter().zip(map.iter()) {
+        let mut theirs = map.iter();
+        for (name, node) in members {
+            let Some((key, value)) = theirs.next() else { return false };
             if !(std::ptr::eq(*name, key) || *name == key) || !self.is(node, value) {
                 return false;
             }
@@ -454,7 +456,9 @@ impl<'v> Comparison<'_, 'v> {
         if map.len() != entries.len() {
             return false;
         }
-        for ((text, node), (key, value)) in entries.iter().zip(map.iter()) {
+        let mut theirs = map.iter();
+        for (text, node) in entries {
+            let Some((key, value)) = theirs.next() else { return false };
             if !self.is_text(*text, key) || !self.is(node, value) {
                 return false;
             }

@@ -52,7 +52,7 @@ pub struct Write {
     /// Resource.
     pub resource: ResourceId,
     /// `namespace/name` or `name`.
-    pub key: Box<str>,
+    pub key: Arc<str>,
     /// Length of the namespace in `key`.
     pub namespace_len: u16,
     /// Precondition.

@@ -101,7 +101,7 @@ pub struct Object {
     /// Which resource.
     pub resource: ResourceId,
     /// `namespace/name`, or `name` for cluster-scoped resources; lists are in the byte order of this key.
-    pub key: Box<str>,
+    pub key: Arc<str>,
     /// Length of the namespace in `key`, 0 for cluster-scoped resources.
     pub namespace_len: u16,
     /// Revision of the write that made this state: `metadata.resourceVersion`.

@@ -36,7 +36,7 @@ impl Objects {
         let new = object.attributes.place();
         let stored = if is_there { self.by_key.get_mut(&*object.key) } else { None };
         let Some(stored) = stored else {
-            let key: Arc<str> = Arc::from(&*object.key);
+            let key = object.key.clone();
             if let Some(place) = new {
                 self.by_value.insert((place, key.clone()));
             }

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use bumpalo::Bump;
 use ringbolt_machinery::{
-    apply::{self, Applied, ApplyError, FieldManager, ResetFields, Root, Unconverted, Versions},
+    apply::{self, Applied, ApplyError, FieldManager, KnownFields, ResetFields, Root, Unconverted, Versions},
     field,
-    json::{KnownText, quote},
+    json::quote,
     status::{Cause, Status},
     value::{Map, Value},
 };
@@ -135,11 +135,11 @@ impl Tracker {
             *slot = own;
         }
         let text = template.as_ref().map(|template| template.fields());
-        let mut known = KnownText { member: "spec", text, place: 0..0 };
+        let known = KnownFields { member: "spec", text };
         let mut fields = None;
         let learns = spec.learns();
-        let learn = |text: &[u8]| fields = learns.then(|| text.to_owned());
-        let list = manager.create_knowing(arena, object, &self.manager, &now_rfc3339(), &mut known, learn);
+        let learn = |text: &str| fields = learns.then(|| text.to_owned());
+        let list = manager.create_knowing(arena, object, &self.manager, &now_rfc3339(), known, learn);
         if let (Some(fields), Some(value)) = (fields, object.path(&["spec"]))
             && let Some((_, field)) = store.schema.get(store.served.facts.ty).field("spec")
             && let Some(learned) = spec.learn(templates, arena, store.schema, (field.ty, value), &fields)

@@ -1,6 +1,6 @@
 //! From a finished tree to the sequencer, and from its errors to a Status.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
 use bytes::Bytes;
 use ringbolt_machinery::{
@@ -100,8 +100,8 @@ pub(crate) fn remove(store: &ResourceStore, stored: &Object) -> Write {
     }
 }
 
-fn key(namespace: &str, name: &str) -> Box<str> {
-    if namespace.is_empty() { name.into() } else { [namespace, "/", name].concat().into_boxed_str() }
+fn key(namespace: &str, name: &str) -> Arc<str> {
+    if namespace.is_empty() { name.into() } else { [namespace, "/", name].concat().into() }
 }
 
 /// What a client is told of a write that did not happen. Preconditions are the callers' matter: they retry, or

@@ -43,7 +43,7 @@ impl Trial {
         let mut known = if spec.template().is_some() { "tree" } else { "nothing" };
         if spec.learns() {
             let tree = object.path(&["spec"]).expect("it has one");
-            let learned = spec.learn(&self.templates, arena, schema, (spec_type, tree), b"fields");
+            let learned = spec.learn(&self.templates, arena, schema, (spec_type, tree), "fields");
             assert_eq!(learned.as_ref(), Some(tree));
             *object.path_mut(&["spec"]).expect("it has one") = learned.expect("it is kept");
         }

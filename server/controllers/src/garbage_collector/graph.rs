@@ -18,7 +18,7 @@ pub(super) type Uid = Arc<str>;
 pub(super) struct Node {
     pub(super) resource: ResourceId,
     /// `namespace/name` or `name`.
-    pub(super) key: Box<str>,
+    pub(super) key: Arc<str>,
     /// Its owners, and whether it blocks their deletion.
     pub(super) owners: Vec<(Uid, bool)>,
     /// It goes when its dependents are gone.

@@ -33,7 +33,7 @@ pub(crate) struct Claim(u64);
 
 /// What is set aside for the service of a key.
 struct Aside {
-    key: Box<str>,
+    key: Arc<str>,
     since: Instant,
     /// By whom: two attempts to write one service may ask for the same.
     claims: Vec<Claim>,
@@ -55,8 +55,8 @@ pub(super) struct Account {
     /// The revision up to which the store's events are in here; `None` before the first look.
     seen: Option<u64>,
     /// Goods of stored services by their keys, and the other way round.
-    held: HashMap<Box<str>, Vec<Good>>,
-    holders: HashMap<Good, Box<str>>,
+    held: HashMap<Arc<str>, Vec<Good>>,
+    holders: HashMap<Good, Arc<str>>,
     /// Goods of services on their way.
     aside: HashMap<Good, Aside>,
     /// The number of the last claim.

@@ -84,7 +84,7 @@ impl Rig {
         let labels = labels.collect::<String>().into_boxed_str();
         let write = Write {
             resource: served.stored,
-            key: key.into_boxed_str(),
+            key: key.into(),
             namespace_len: namespace.len() as u16,
             precondition: Precondition::Absent,
             needs_namespace: false,
@@ -103,7 +103,7 @@ impl Rig {
         let stored = self.storage.get(self.served(resource).stored, &key).unwrap();
         let write = Write {
             resource: stored.resource,
-            key: key.into_boxed_str(),
+            key: key.into(),
             namespace_len: namespace.len() as u16,
             precondition: Precondition::Revision(stored.revision),
             needs_namespace: false,

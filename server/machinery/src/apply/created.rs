@@ -7,6 +7,8 @@
 //! [`compare`]: super::compare
 //! [`print_fields`]: super::print_fields
 
+use std::ops::Range;
+
 use bumpalo::Bump;
 
 use super::{
@@ -18,7 +20,7 @@ use super::{
     walk::{filled_map, items, sorted},
 };
 use crate::{
-    json::{KnownText, zero},
+    json::zero,
     schema::{Element, Field, Placed, Schema, Struct, StructId, Type, bits},
     value::{Map, Value},
 };
@@ -49,16 +51,26 @@ impl Unset {
     }
 }
 
-/// `FieldsV1` of what a new object sets, without `unowned` members of the object itself and without what nobody owns.
-/// `None` where it takes more than one walk to know: the sets have to be made then.
+/// What is below a member of a new object in the `FieldsV1` of its writer.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownFields<'k> {
+    /// Name of the member.
+    pub member: &'k str,
+    /// The text, where it is known: what the walk over its value would write.
+    pub text: Option<&'k str>,
+}
+
+/// `FieldsV1` of what a new object sets, without `unowned` members of the object itself and without what nobody owns; and
+/// where in it the text below a member stands, or belongs where that is known: it is left out then. `None` where it takes
+/// more than one walk to know: the sets have to be made then.
 pub(super) fn fields_of_new<'v>(
     arena: &'v Bump,
     schema: &'v Schema,
     ty: StructId,
     unowned: &[&'static [&'static str]],
     new: &'v Value<'v>,
-    known: &mut KnownText<'_>,
-) -> Option<Vec<u8>> {
+    known: KnownFields<'_>,
+) -> Option<(Vec<u8>, Range<usize>)> {
     if unowned.iter().any(|path| path.len() != 1) {
         return None;
     }
@@ -68,7 +80,8 @@ pub(super) fn fields_of_new<'v>(
         out: Vec::with_capacity(TEXT_FIRST),
         scratch: Vec::new(),
         failed: false,
-        known: KnownText { member: known.member, text: known.text, place: 0..0 },
+        known,
+        place: 0..0,
     };
     printer.out.push(b'{');
     printer.members(schema.get(ty), true, filled_map(Some(new))?, Level::Object(unowned));
@@ -76,8 +89,7 @@ pub(super) fn fields_of_new<'v>(
     if printer.failed || printer.out.len() <= 2 {
         return None;
     }
-    known.place = printer.known.place;
-    Some(printer.out)
+    Some((printer.out, printer.place))
 }
 
 /// Bytes that a text has room for from the start: those of a pod as a controller makes it.
@@ -109,7 +121,9 @@ impl Level<'_> {
 
 struct Printer<'v, 'k> {
     /// What is written below a member of the object.
-    known: KnownText<'k>,
+    known: KnownFields<'k>,
+    /// Where that stands.
+    place: Range<usize>,
     arena: &'v Bump,
     schema: &'v Schema,
     out: Vec<u8>,
@@ -142,8 +156,8 @@ impl<'v> Printer<'v, '_> {
             }
             let unset = if zero { Unset::of(field) } else { Unset::Absent };
             let is_known = matches!(level, Level::Object(_)) && field.name == self.known.member;
-            if let (true, Some(text)) = (is_known, self.known.text) {
-                self.out.extend_from_slice(text);
+            if is_known && self.known.text.is_some() {
+                self.place = self.out.len()..self.out.len();
                 self.end_step(start, true);
                 first = false;
                 continue;
@@ -165,7 +179,7 @@ impl<'v> Printer<'v, '_> {
                 (unset, _) => self.leaf(unset, value),
             };
             if is_known && counts {
-                self.known.place = inside..self.out.len();
+                self.place = inside..self.out.len();
             }
             self.end_step(start, counts);
             first &= !counts;

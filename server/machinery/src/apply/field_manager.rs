@@ -1,12 +1,13 @@
 //! Keeps `metadata.managedFields` of one resource in one version through writes of one subresource.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use bumpalo::Bump;
 
 use super::{
     conflict::{Conflict, Conflicts},
-    created, last_applied,
+    created::{self, KnownFields},
+    last_applied,
     managers::{self, Manager, Operation},
     reset_fields::ResetFields,
     set::Path,
@@ -16,7 +17,7 @@ use super::{
     versions::Versions,
 };
 use crate::{
-    json::{KnownText, expand_raw, zero},
+    json::{expand_raw, zero},
     limits::APPLY_ERROR_TEXT,
     schema::{Schema, Type},
     value::{Map, Value},
@@ -165,8 +166,8 @@ impl FieldManager<'_> {
         manager: &str,
         now: &str,
     ) -> Option<Value<'a>> {
-        let mut known = KnownText { member: "", text: None, place: 0..0 };
-        self.create_knowing(arena, new, manager, now, &mut known, |_| {})
+        let known = KnownFields { member: "", text: None };
+        self.create_knowing(arena, new, manager, now, known, |_| {})
     }
 
     /// The same with what is below a member of the object, where that is known. Else `learn` is told, where it comes to be
@@ -177,20 +178,26 @@ impl FieldManager<'_> {
         new: &Value<'a>,
         manager: &str,
         now: &str,
-        known: &mut KnownText<'_>,
-        learn: impl FnOnce(&[u8]),
+        known: KnownFields<'_>,
+        learn: impl FnOnce(&str),
     ) -> Option<Value<'a>> {
         if let ResetFields::Except(unowned) = self.reset
             && let Root::BuiltIn(ty) = self.root
             && managers::listed(new).is_none()
-            && let Some(fields) = created::fields_of_new(arena, self.schema, ty, unowned, new, known)
+            && let Some((fields, place)) = created::fields_of_new(arena, self.schema, ty, unowned, new, known)
         {
-            let below = &fields[known.place.clone()];
+            let own = Manager { time: Some(now), ..Manager::new(self, manager, Operation::Update) };
+            let text = |part: Range<usize>| {
+                std::str::from_utf8(&fields[part]).expect("printed from texts, and cut where one ends")
+            };
+            let (head, below, tail) =
+                (text(0..place.start), text(place.clone()), text(place.end..fields.len()));
             if known.text.is_none() && !below.is_empty() {
                 learn(below);
             }
-            let own = Manager { time: Some(now), ..Manager::new(self, manager, Operation::Update) };
-            return Some(managers::only(arena, &own, &fields));
+            // Nothing is left out where the object has no such member.
+            let known = known.text.filter(|_| place.start > 0).unwrap_or(below);
+            return Some(managers::only(arena, &own, [head, known, tail]));
         }
         self.update(arena, &self.zero(arena), new, manager, now)
     }

@@ -186,19 +186,23 @@ pub(crate) fn encode<'a>(arena: &'a Bump, managers: &mut [Manager<'_>]) -> Optio
     for manager in managers.iter() {
         fields.clear();
         print_fields(manager.set, &mut fields);
-        list.push(entry(arena, manager, &fields));
+        let fields = std::str::from_utf8(&fields).expect("printed from texts");
+        list.push(entry(arena, manager, arena.alloc_str(fields)));
     }
     Some(Value::List(list))
 }
 
-/// The list of one entry, whose fields are text already.
-pub(crate) fn only<'a>(arena: &'a Bump, manager: &Manager<'_>, fields: &[u8]) -> Value<'a> {
+/// The list of one entry, whose fields are text already, in parts.
+pub(crate) fn only<'a>(arena: &'a Bump, manager: &Manager<'_>, fields: [&str; 3]) -> Value<'a> {
     let mut list = ArenaVec::with_capacity_in(1, arena);
-    list.push(entry(arena, manager, fields));
+    let len = fields.iter().map(|part| part.len()).sum();
+    let mut text = bumpalo::collections::String::with_capacity_in(len, arena);
+    fields.into_iter().for_each(|part| text.push_str(part));
+    list.push(entry(arena, manager, text.into_bump_str()));
     Value::List(list)
 }
 
-fn entry<'a>(arena: &'a Bump, manager: &Manager<'_>, fields: &[u8]) -> Value<'a> {
+fn entry<'a>(arena: &'a Bump, manager: &Manager<'_>, fields: &'a str) -> Value<'a> {
     let mut entry = ArenaVec::with_capacity_in(7, arena);
     let mut text = |name: &'static str, value: &str| {
         if !value.is_empty() {
@@ -210,8 +214,7 @@ fn entry<'a>(arena: &'a Bump, manager: &Manager<'_>, fields: &[u8]) -> Value<'a>
     text("apiVersion", manager.api_version);
     text("time", manager.time.unwrap_or(""));
     text("fieldsType", "FieldsV1");
-    let fields = std::str::from_utf8(fields).expect("printed from texts");
-    entry.push(("fieldsV1", Value::Raw(arena.alloc_str(fields))));
+    entry.push(("fieldsV1", Value::Raw(fields)));
     if !manager.subresource.is_empty() {
         entry.push(("subresource", Value::String(arena.alloc_str(manager.subresource))));
     }

@@ -34,6 +34,7 @@ mod walk;
 pub use atomics::atomics;
 pub use compare::{Comparison, compare};
 pub use conflict::{Conflict, Conflicts};
+pub use created::KnownFields;
 pub use field_manager::{Applied, ApplyError, FieldManager};
 pub use field_set::field_set;
 pub use fields_v1::{MalformedFields, parse_fields, print_fields};

@@ -20,6 +20,8 @@
 //! 64  …        payload
 //! ```
 
+use std::sync::LazyLock;
+
 use crate::disk::BLOCK;
 
 /// The unit in which a disk writes.
@@ -31,6 +33,8 @@ pub(crate) const BLOCK_PAYLOAD: usize = BLOCK - HEAD;
 /// `RBJ` and the version of the format.
 const MAGIC: u32 = u32::from_le_bytes(*b"RBJ\x01");
 static ZEROES: [u8; BLOCK] = [0; BLOCK];
+/// Of a sector behind the payload.
+static ZERO_SECTOR_CRC: LazyLock<u32> = LazyLock::new(|| crc32c::crc32c(&ZEROES[..SECTOR]));
 
 /// What a batch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +102,10 @@ impl Frames {
             block[52..56].copy_from_slice(&(count as u32).to_le_bytes());
             block[56..60].copy_from_slice(&identity.chain.to_le_bytes());
             block[60..64].copy_from_slice(&identity.tag.to_le_bytes());
+            // The first one has the head, and covers the others' checksums.
+            let used = (HEAD + part.len()).div_ceil(SECTOR);
             for sector in (0..SECTORS).rev() {
-                let crc = sector_crc(block, sector);
+                let crc = if sector < used { sector_crc(block, sector) } else { *ZERO_SECTOR_CRC };
                 block[sector * 4..sector * 4 + 4].copy_from_slice(&crc.to_le_bytes());
             }
             digest = crc32c::crc32c_append(digest, &block[..4]);

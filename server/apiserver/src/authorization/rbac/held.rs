@@ -63,7 +63,7 @@ fn unseen(storage: &dyn Storage, kind: ResourceId, seen: u64) -> Option<HashSet<
     for _ in 0..UNSEEN_EVENTS_MAX {
         match events.next(snapshot.last_change()) {
             Some(event) if event.object.resource == kind => {
-                keys.insert(event.object.key.clone());
+                keys.insert((*event.object.key).into());
             }
             Some(_) => {}
             None => return Some(keys),

@@ -35,7 +35,7 @@ pub(super) struct ExistingPods {
     /// The pods, while they are put in order.
     snapshot: Option<Snapshot>,
     /// The key of the last one that was.
-    after: Option<Box<str>>,
+    after: Option<Arc<str>>,
     controllers: BTreeSet<String>,
     /// The pods to look at.
     pods: Vec<Arc<Object>>,
