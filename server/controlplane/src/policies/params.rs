@@ -127,7 +127,7 @@ impl Found {
         }
         let params = found.iter().filter_map(|object| {
             let value = self.show(arena, schema, kind, object)?;
-            Some(Param { value: arena.alloc(value), key: object.key.clone() })
+            Some(Param { value: arena.alloc(value), key: (*object.key).into() })
         });
         Ok(params.collect())
     }
