@@ -79,7 +79,7 @@ impl Site {
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "rules": rules("", "v1", &["configmaps"]),
-            "matchConditions": [{"name": "probe", "expression": format!("request.name == 'probe-{name}'")}],
+            "matchConditions": [{"name": "probe", "expression": format!("has(request.name) && request.name == 'probe-{name}'")}],
         }));
         let object = json!({"apiVersion": "admissionregistration.k8s.io/v1",
             "kind": format!("{kind}WebhookConfiguration"), "metadata": {"name": name}, "webhooks": hooks});
@@ -206,7 +206,7 @@ fn patches_change_objects_and_are_looked_at_again() {
     expect(
         &create("broken"),
         500,
-        "Internal error occurred: remove operation does not apply: doc is missing key: /nope: missing value",
+        "Internal error occurred: error in remove for path: '/nope': Unable to remove nonexistent key: nope: missing value",
     );
     let answer = create("invalid");
     assert_eq!((answer.status, &answer.json()["reason"]), (422, &json!("Invalid")));
