@@ -405,6 +405,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn options_of_deletes_are_of_one_kind() {
+        let check = |kind, version| check_delete_kind(kind, version).map_err(|status| status.message);
+        assert!(check("", "").is_ok());
+        assert!(check("DeleteOptions", "apps/v1").is_ok());
+        let why = "no kind \"Pod\" is registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\"";
+        assert_eq!(check("Pod", "v1").unwrap_err(), why);
+        assert_eq!(check("Pod", "").unwrap_err(), why);
+    }
+
+    #[test]
     fn summaries() {
         assert_eq!(summary(b""), "<empty>");
         assert_eq!(summary(b"[]"), "5b5d");

@@ -287,3 +287,35 @@ fn what_is_not_stored_is_given_back() {
     allocator.release(second);
     assert!(claim("y").is_ok());
 }
+
+#[test]
+fn what_was_handed_out_is_counted_and_what_is_left_is_told() {
+    let store = store();
+    let allocator = allocator(&store, &["10.0.0.0/28"]);
+    accepted(&allocator, &service("a", r#"{"type":"NodePort","ports":[{"port":80}]}"#));
+    accepted(
+        &allocator,
+        &service("b", r#"{"clusterIP":"10.0.0.3","clusterIPs":["10.0.0.3"],"ports":[{"port":80}]}"#),
+    );
+    let far = service("c", r#"{"clusterIP":"10.9.9.9","clusterIPs":["10.9.9.9"],"ports":[{"port":80}]}"#);
+    assert!(!complete(&allocator, &far, None).1.is_empty());
+    // A dry run takes nothing.
+    completed(&allocator, &service("d", r#"{"type":"NodePort","ports":[{"port":80}]}"#), None, true);
+    let mut out = Exposition::default();
+    allocator.collect(&mut out);
+    let text = out.finish();
+    let range = r#"cidr="10.0.0.0/28""#;
+    for line in [
+        format!(r#"kube_apiserver_clusterip_allocator_allocation_total{{{range},scope="dynamic"}} 1"#),
+        format!(r#"kube_apiserver_clusterip_allocator_allocation_total{{{range},scope="static"}} 1"#),
+        format!(r#"kube_apiserver_clusterip_allocator_allocation_errors_total{{{range},scope="static"}} 1"#),
+        format!("kube_apiserver_clusterip_allocator_allocation_duration_seconds_count{{{range}}} 3"),
+        // Nothing was stored.
+        format!("kube_apiserver_clusterip_allocator_allocated_ips{{{range}}} 0"),
+        format!("kube_apiserver_clusterip_allocator_available_ips{{{range}}} 14"),
+        r#"kube_apiserver_nodeport_allocator_allocation_total{scope="dynamic"} 1"#.to_owned(),
+        "kube_apiserver_nodeport_allocator_available_ports 4".to_owned(),
+    ] {
+        assert!(text.contains(&format!("{line}\n")), "{line} is not in\n{text}");
+    }
+}

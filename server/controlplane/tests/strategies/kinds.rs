@@ -22,6 +22,22 @@ fn status_is_the_servers() {
     assert_eq!(status["metadata"]["labels"]["a"], "b");
 }
 
+/// A few kinds look closer than others: a list without items is not none, and what is dropped was given.
+#[test]
+fn generations_of_those_who_look_closer() {
+    let registry = served();
+    let old = json!({"metadata": {"generation": 3}, "spec": {"podSelector": {}}});
+    let new = json!({"metadata": {"generation": 3}, "spec": {"podSelector": {"matchLabels": {}}}});
+    assert!(Kind::of(&registry, "networking.k8s.io", "v1", "networkpolicies").counts(&new, &old));
+    assert!(!Kind::of(&registry, "policy", "v1", "poddisruptionbudgets").counts(&new, &old));
+    let slices = Kind::of(&registry, "resource.k8s.io", "v1", "resourceslices");
+    let device = |attribute: Json| json!({"metadata": {"generation": 3}, "spec": {"devices": [{"name": "a", "attributes": {"b": attribute}}]}});
+    let old = device(json!({"bool": true}));
+    let counted = |new: Json| slices.updated(Part::Main, new, &old)["metadata"]["generation"].clone();
+    assert_eq!(counted(device(json!({"bool": true, "ints": [1]}))), json!(4));
+    assert_eq!(counted(old.clone()), json!(3));
+}
+
 #[test]
 fn generations_count_what_matters() {
     let registry = served();
