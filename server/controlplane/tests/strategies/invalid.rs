@@ -98,7 +98,7 @@ fn policies_and_bindings() {
     check(
         ADMISSION,
         "validatingadmissionpolicies",
-        &policy(json!({"variables": [{"name": "1", "expression": "x"}, {"name": "in", "expression": ""}]})),
+        &policy(json!({"variables": [{"name": "1", "expression": "'x'"}, {"name": "in", "expression": ""}]})),
         &[
             "spec.variables[0].name: Invalid value: \"1\": must be a valid CEL identifier",
             "spec.variables[1].name: Invalid value: \"in\": must be a valid CEL identifier",
