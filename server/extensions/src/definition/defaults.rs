@@ -28,6 +28,16 @@ pub fn fill<'a>(arena: &'a Bump, object: &mut Value<'a>) {
     if let Some(service) = client.and_then(|client| client.child_mut("service")) {
         service.default_nil("port", Value::Int(PORT));
     }
+    // A webhook of which nothing is said is none: the form in which the real server has a definition in memory has no
+    // place for one.
+    let lacks = |webhook: &Map<'_>, name: &str| webhook.get(name).is_none_or(Value::is_null);
+    if let Some(conversion) = spec.child_mut("conversion")
+        && conversion.child("webhook").is_some_and(|webhook| {
+            lacks(webhook, "clientConfig") && lacks(webhook, "conversionReviewVersions")
+        })
+    {
+        conversion.remove("webhook");
+    }
     let storage = storage_version(spec);
     let status = root.map_mut("status");
     if let Some(storage) = storage
@@ -61,6 +71,22 @@ mod tests {
         assert_eq!(object.str_at(&["spec", "conversion", "strategy"]), Some("None"));
         let stored = object.path(&["status", "storedVersions"]).and_then(Value::as_list).unwrap();
         assert_eq!(stored.as_slice(), [Value::String("v2")]);
+    }
+
+    #[test]
+    fn a_webhook_of_which_nothing_is_said() {
+        let check = |webhook: &str, is_kept: bool| {
+            let arena = Bump::new();
+            let text = format!(r#"{{"spec":{{"conversion":{{"strategy":"None","webhook":{webhook}}}}}}}"#);
+            let mut object = json::decode_untyped(&arena, arena.alloc_slice_copy(text.as_bytes())).unwrap();
+            fill(&arena, &mut object);
+            let webhook = object.path(&["spec", "conversion", "webhook"]);
+            assert_eq!(webhook.is_some(), is_kept, "{text}");
+        };
+        check("{}", false);
+        check(r#"{"clientConfig":null,"conversionReviewVersions":null}"#, false);
+        check(r#"{"clientConfig":{}}"#, true);
+        check(r#"{"conversionReviewVersions":[]}"#, true);
     }
 
     #[test]
