@@ -41,5 +41,8 @@ pub const WEBHOOK_PATIENCE: Duration = Duration::from_secs(30);
 /// them larger.
 pub const REVIEW_BYTES_MAX: usize = 64 << 20;
 
+/// The share of one object in that: twice what the store takes, so that few large ones do not fail.
+pub const CONVERTED_OBJECT_BYTES_MAX: usize = 3 << 20;
+
 /// Combinations of definition, versions and outcome that conversions are counted by, some 300 bytes each.
 pub const CONVERSION_SERIES_MAX: usize = 4096;

@@ -131,13 +131,10 @@ fn read<'a>(
     Ok(tree)
 }
 
-/// An object as converters are shown it.
+/// An object as converters are shown it: its members in the order of their names.
 pub(super) fn text_of(object: &Value<'_>) -> Vec<u8> {
-    let arena = Bump::new();
-    let mut object = object.copy_into(&arena);
-    sort(&mut object);
     let mut text = Vec::new();
-    json::encode_untyped(&object, &mut text);
+    json::encode_untyped(object, &mut text);
     text
 }
 

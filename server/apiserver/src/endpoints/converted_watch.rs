@@ -147,9 +147,9 @@ impl ConvertedWatch {
         self.events = self.begun(events);
     }
 
-    fn failed(&mut self, now: Instant) {
+    fn failed(&mut self) {
         if self.retry.is_none() {
-            self.retry = Some(now + self.pause);
+            self.retry = Some(self.watch.core().now() + self.pause);
             self.pause = (self.pause * 2).min(CONVERT_RETRY_MAX);
         }
     }
@@ -234,7 +234,7 @@ impl ConvertedWatch {
                 }
                 Front::OnItsWay => return Ok(self.watch.still_open(waker, now, false)),
                 Front::Failed => {
-                    self.failed(now);
+                    self.failed();
                     return Ok(self.watch.still_open(waker, now, false));
                 }
             }
@@ -256,7 +256,7 @@ impl ConvertedWatch {
                 (Front::There(state), None) => (state, None),
                 (Front::There(state), Some(Front::There(before))) => (state, Some(before)),
                 (Front::Failed, _) | (_, Some(Front::Failed)) => {
-                    self.failed(now);
+                    self.failed();
                     return Ok(self.still_open(waker, now));
                 }
                 _ => return Ok(self.still_open(waker, now)),

@@ -167,7 +167,7 @@ mod tests {
         check(
             &of(same),
             Ok(
-                r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"name":"a","namespace":"n","uid":"u","generation":3,"labels":{"a":"b"},"annotations":{"old bad":"kept"},"finalizers":["x/y"]},"spec":{"y":2}}"#,
+                r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"annotations":{"old bad":"kept"},"finalizers":["x/y"],"generation":3,"labels":{"a":"b"},"name":"a","namespace":"n","uid":"u"},"spec":{"y":2}}"#,
             ),
         );
         check(
@@ -175,7 +175,7 @@ mod tests {
                 r#"{"name":"a","namespace":"n","uid":"u","generation":9,"labels":null,"annotations":{"c":"d"}}"#,
             ),
             Ok(
-                r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"name":"a","namespace":"n","uid":"u","generation":3,"annotations":{"c":"d"},"finalizers":["x/y"]},"spec":{"y":2}}"#,
+                r#"{"apiVersion":"ex.io/v2","kind":"Foo","metadata":{"annotations":{"c":"d"},"finalizers":["x/y"],"generation":3,"name":"a","namespace":"n","uid":"u"},"spec":{"y":2}}"#,
             ),
         );
         let object = "conversion webhook for ex.io/v1, Kind=Foo returned invalid object";

@@ -175,3 +175,115 @@ pub(super) fn converted<'v, 'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions() {
+        let objects = [b"{\"a\":1}".to_vec(), b"{}".to_vec()];
+        let text = ReviewVersion::V1Beta1.question("u", &objects, "ex.io/v2");
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            concat!(
+                r#"{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1","request":{"uid":"u","#,
+                r#""desiredAPIVersion":"ex.io/v2","objects":[{"a":1},{}]},"response":{"uid":"","convertedObjects":null,"result":{}}}"#,
+                "\n"
+            )
+        );
+        assert_eq!(ReviewVersion::named("v1"), Some(ReviewVersion::V1));
+        assert_eq!(ReviewVersion::named("v2"), None);
+    }
+
+    /// As kube-apiserver 1.37.2 reads them.
+    #[test]
+    fn answers() {
+        const JSON: &str = "application/json";
+        let check = |version, (status, kind, body): (u16, &str, &str), expect: Result<usize, &str>| {
+            let arena = Bump::new();
+            let mut answer =
+                Answer { status, headers: Default::default(), body: body.as_bytes().to_vec().into() };
+            if !kind.is_empty() {
+                answer.headers.insert("content-type", kind.parse().unwrap());
+            }
+            let review = read(&arena, version, &answer);
+            let found = review.as_ref().map_err(String::clone);
+            let found = found.and_then(|review| converted(version, review, "u")).map(<[_]>::len);
+            assert_eq!(found.as_ref().map(|len| *len).map_err(String::as_str), expect, "{body}");
+        };
+        let (v1, old) = (ReviewVersion::V1, ReviewVersion::V1Beta1);
+        let review = |version: &str, response: &str| {
+            format!(
+                r#"{{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/{version}","response":{response}}}"#
+            )
+        };
+        let good = r#"{"uid":"u","result":{"status":"Success"},"convertedObjects":[{},{}]}"#;
+        check(v1, (200, JSON, &review("v1", good)), Ok(2));
+        check(v1, (200, "text/html", &review("v1", good)), Ok(2));
+        check(
+            v1,
+            (
+                200,
+                "",
+                "kind: ConversionReview\napiVersion: apiextensions.k8s.io/v1\nresponse: {uid: u, result: {status: Success}}\n",
+            ),
+            Ok(0),
+        );
+        check(
+            v1,
+            (200, JSON, &review("v1beta1", good)),
+            Err("converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion"),
+        );
+        let nameless = good.replace("\"u\"", "\"z\"");
+        check(v1, (200, JSON, &review("v1", &nameless)), Err(r#"expected response.uid="u", got "z""#));
+        check(old, (200, JSON, &review("v1beta1", &nameless)), Ok(2));
+        let unkind = format!(r#"{{"apiVersion":"apiextensions.k8s.io/v1","response":{good}}}"#);
+        check(
+            v1,
+            (200, JSON, &unkind),
+            Err(
+                "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got apiextensions.k8s.io/v1, Kind=",
+            ),
+        );
+        check(old, (200, JSON, &unkind.replace("/v1\"", "/v1beta1\"")), Ok(2));
+        check(v1, (200, JSON, &review("v1", "null")), Err("no response provided"));
+        check(
+            v1,
+            (200, JSON, &review("v1", r#"{"uid":"u"}"#)),
+            Err("response.result.status was '', not 'Success'"),
+        );
+        check(
+            v1,
+            (200, JSON, &review("v1", r#"{"uid":"u","result":{"status":"Failure","message":"no"}}"#)),
+            Err("no"),
+        );
+        check(
+            v1,
+            (200, JSON, r#"{"kind":"Foo","apiVersion":"apiextensions.k8s.io/v1"}"#),
+            Err(
+                "no kind \"Foo\" is registered for version \"apiextensions.k8s.io/v1\" in scheme \"pkg/runtime/scheme.go:111\"",
+            ),
+        );
+        check(
+            old,
+            (200, JSON, r#"{"kind":"Status","apiVersion":"v1","status":"Failure"}"#),
+            Err("converting (v1.Status) to (v1beta1.ConversionReview): unknown conversion"),
+        );
+        check(
+            v1,
+            (200, JSON, ""),
+            Err("0-length response with status code: 200 and content type: application/json"),
+        );
+        let server = "an error on the server (\"unknown\") has prevented the request from succeeding";
+        check(v1, (500, JSON, r#"{"a":1}"#), Err(server));
+        check(v1, (500, "text/plain", "boom\n"), Err(&server.replace("unknown", "boom")));
+        check(v1, (500, JSON, r#"{"kind":"Status","status":"Failure","message":"why"}"#), Err("why"));
+        check(v1, (404, "text/plain", "x"), Err("the server could not find the requested resource"));
+        check(
+            v1,
+            (302, "text/plain", "x"),
+            Err("the server responded with the status code 302 but did not return more information"),
+        );
+    }
+}

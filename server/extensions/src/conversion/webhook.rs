@@ -19,7 +19,7 @@ use super::{
     metrics::{Counts, Failure},
     review::{self, ReviewVersion},
 };
-use crate::limits::{REVIEW_BYTES_MAX, WEBHOOK_PATIENCE};
+use crate::limits::{CONVERTED_OBJECT_BYTES_MAX, REVIEW_BYTES_MAX, WEBHOOK_PATIENCE};
 
 /// A conversion webhook.
 pub(super) struct Webhook {
@@ -101,9 +101,10 @@ impl ObjectConvertor for Webhook {
         let uid = self.conversions.uid();
         let question = Bytes::from(review.question(&uid, &objects, to));
         let asked = Asked { review, uid, objects, shown, to: to.to_owned(), counted };
+        let most = REVIEW_BYTES_MAX.min((asked.objects.len() + 1) * CONVERTED_OBJECT_BYTES_MAX);
         let conversions = self.conversions.clone();
         let answered = move |answer| conversions.run(move || asked.answered(answer, done));
-        hook.post(question, REVIEW_BYTES_MAX, WEBHOOK_PATIENCE, answered).detach();
+        hook.post(question, most, WEBHOOK_PATIENCE, answered).detach();
     }
 }
 
