@@ -123,12 +123,13 @@ impl Populator {
         kinds.into_iter().find(|(of, _)| *of == resource).map(|(_, kind)| kind)
     }
 
-    /// Most that happens to pods changes nothing here: they are created before they run anywhere, and then their
-    /// status is written again and again. Both are told without a look at the whole pod.
+    /// Most that happens to pods changes nothing here: they are created before they run anywhere (what is indexed of a pod
+    /// is its node), and then their status is written again and again. Both are told without a look at the whole pod.
     fn put_pod(&mut self, object: &Object) {
         let has = |member: &str| find(&object.json, member.as_bytes()).is_some();
         match self.graph.pod_grows(&object.key) {
             Some(false) if !GROWING.into_iter().any(has) => return,
+            None if object.attributes.indexed && object.attributes.fields.get(0).is_empty() => return,
             None if !has(r#""nodeName":"#) => return,
             _ => {}
         }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use ringbolt_storage::{
     api::{Action, Precondition, Write},
     embedded::{Embedded, EmbeddedOptions},
+    fields::Fields,
     memory_disk::MemoryDisk,
     object::{Attributes, EncodedObject, Inspect},
 };
@@ -68,7 +69,13 @@ impl Rig {
         assert!(tree.strict_errors.is_empty(), "{:?}", tree.strict_errors);
         let (json, splice) = json::encode_stored(schema, ty(kind), &tree.value);
         let object = EncodedObject { json: Bytes::from(json), splice };
-        self.write(kind, key, Action::Put { object, attributes: Attributes::default(), ttl: None });
+        // As the server stores a pod: its node is the indexed value.
+        let node = tree.value.str_at(&["spec", "nodeName"]).unwrap_or("");
+        let attributes = match kind {
+            0 => Attributes { fields: Fields::new([node]), indexed: true, ..Attributes::default() },
+            _ => Attributes::default(),
+        };
+        self.write(kind, key, Action::Put { object, attributes, ttl: None });
     }
 
     fn delete(&self, kind: usize, key: &str) {
