@@ -366,27 +366,9 @@ impl<'a> Context<'a> {
             if key.is_error() {
                 return key;
             }
-            let mut val = self.eval(value);
             let at = out.iter().position(|(k, _)| crate::value::same_key(*k, key));
-            match val {
-                Val::Error(_) => return val,
-                Val::Optional(None) if *optional => {
-                    if let Some(at) = at {
-                        out.remove(at);
-                    }
-                    continue;
-                }
-                Val::Optional(Some(inner)) if *optional => val = *inner,
-                _ if *optional => {
-                    return self.error(format!(
-                        "cannot initialize optional entry '{key}' from non-optional value {val}"
-                    ));
-                }
-                _ => {}
-            }
-            match at {
-                Some(at) => out[at].1 = val,
-                None => out.push((key, val)),
+            if let Err(error) = self.enter(&mut out, at, key, value, *optional) {
+                return error;
             }
         }
         Val::Map(MapVal::Vals(out.into_bump_slice()))
@@ -401,30 +383,43 @@ impl<'a> Context<'a> {
     fn structure_of(&self, name: &'a str, fields: &'a [(Box<str>, Node, bool)]) -> Val<'a> {
         let mut out: ArenaVec<'a, (&'a str, Val<'a>)> = ArenaVec::with_capacity_in(fields.len(), self.arena);
         for (field, node, optional) in fields {
-            let mut val = self.eval(node);
             let at = out.iter().position(|(name, _)| *name == &**field);
-            match val {
-                Val::Error(_) => return val,
-                Val::Optional(None) if *optional => {
-                    if let Some(at) = at {
-                        out.remove(at);
-                    }
-                    continue;
-                }
-                Val::Optional(Some(inner)) if *optional => val = *inner,
-                _ if *optional => {
-                    return self.error(format!(
-                        "cannot initialize optional entry '{field}' from non-optional value {val}"
-                    ));
-                }
-                _ => {}
-            }
-            match at {
-                Some(at) => out[at].1 = val,
-                None => out.push((field, val)),
+            if let Err(error) = self.enter(&mut out, at, &**field, node, *optional) {
+                return error;
             }
         }
         Val::Object(self.arena.alloc(ObjectVal { name, fields: out.into_bump_slice() }))
+    }
+
+    /// Puts an entry of a map or a structure to those before, of which the one at `at` has the same key.
+    fn enter<K: std::fmt::Display>(
+        &self,
+        out: &mut ArenaVec<'a, (K, Val<'a>)>,
+        at: Option<usize>,
+        key: K,
+        node: &'a Node,
+        optional: bool,
+    ) -> Result<(), Val<'a>> {
+        let val = match self.eval(node) {
+            error @ Val::Error(_) => return Err(error),
+            Val::Optional(None) if optional => {
+                if let Some(at) = at {
+                    out.remove(at);
+                }
+                return Ok(());
+            }
+            Val::Optional(Some(inner)) if optional => *inner,
+            val if optional => {
+                let why = format!("cannot initialize optional entry '{key}' from non-optional value {val}");
+                return Err(self.error(why));
+            }
+            val => val,
+        };
+        match at {
+            Some(at) => out[at].1 = val,
+            None => out.push((key, val)),
+        }
+        Ok(())
     }
 
     fn fold(&self, fold: &'a Fold) -> Val<'a> {
