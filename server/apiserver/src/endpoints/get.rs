@@ -38,16 +38,9 @@ pub(crate) fn get_shown(
     if let Err(status) = check_name(request.info.name) {
         return Outcome::Ready(answer.status(&status));
     }
-    let version = match query::get(request.head.query(), "resourceVersion").as_deref() {
-        None | Some("" | "0") => 0,
-        Some(text) => match answer::parse_version(text) {
-            Ok(version) => version,
-            // GET and LIST differ here: a version that is no number is 500 without a reason.
-            Err(why) => {
-                let message = format!("resourceVersion: {why}");
-                return Outcome::Ready(answer.status(&Status::unknown_error(message)));
-            }
-        },
+    let version = match asked_version(request) {
+        Ok(version) => version.unwrap_or(0),
+        Err(status) => return Outcome::Ready(answer.status(&status)),
     };
     let current = request.core.storage.revision();
     if version > current && !store.is_cached() {
@@ -87,15 +80,10 @@ pub(crate) fn get_converted(
     if let Err(status) = check_name(request.info.name) {
         return Outcome::Ready(answer.status(&status));
     }
-    let (version, freshness) = match query::get(request.head.query(), "resourceVersion").as_deref() {
-        None | Some("") => (0, Freshness::Asked),
-        Some(text) => match answer::parse_version(text) {
-            Ok(version) => (version, Freshness::Kept),
-            Err(why) => {
-                let message = format!("resourceVersion: {why}");
-                return Outcome::Ready(answer.status(&Status::unknown_error(message)));
-            }
-        },
+    let (version, freshness) = match asked_version(request) {
+        Ok(None) => (0, Freshness::Asked),
+        Ok(Some(version)) => (version, Freshness::Kept),
+        Err(status) => return Outcome::Ready(answer.status(&status)),
     };
     let (namespace, name) = (store.namespace(request.info), request.info.name);
     if version <= request.core.storage.revision() {
@@ -119,6 +107,17 @@ pub(crate) fn get_converted(
             Err(status) => answer.status(&status),
         }
     }))
+}
+
+/// The version that a GET asks for: what it shows is no older. `None` where it says nothing, and wants the newest state.
+fn asked_version(request: &Request<'_>) -> Result<Option<u64>, Status> {
+    match query::get(request.head.query(), "resourceVersion").as_deref() {
+        None | Some("") => Ok(None),
+        // GET and LIST differ here: a version that is no number is 500 without a reason.
+        Some(text) => answer::parse_version(text)
+            .map(Some)
+            .map_err(|why| Status::unknown_error(format!("resourceVersion: {why}"))),
+    }
 }
 
 /// The newest state of an object, or 404.
