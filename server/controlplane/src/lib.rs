@@ -7,6 +7,7 @@ pub mod bootstrap;
 mod clock;
 mod conversion;
 mod defaults;
+pub mod dynamic;
 mod limits;
 mod network;
 mod pod_resources;

@@ -55,6 +55,11 @@ pub(crate) const POD_SECURITY_SORTED_PER_STEP: usize = 128;
 /// comes beyond is not counted.
 pub(crate) const POLICY_SERIES_MAX: usize = 4096;
 
+/// Series of each family of metrics about match conditions, which name webhooks and policies. Both come from
+/// administrators, who have a few dozen with a handful of operations each; what comes beyond that is counted in one series
+/// for all of them.
+pub(crate) const CONDITION_SERIES_MAX: usize = 1024;
+
 /// Validation failures that are noted for the audit log of one request (`maxValidationFailures`).
 pub(crate) const VALIDATION_FAILURES_MAX: usize = 50;
 

@@ -14,8 +14,8 @@ use ringbolt_apiserver::{
 };
 use ringbolt_controllers as controllers;
 use ringbolt_controlplane::{
-    admission::Pipeline, bootstrap::policy::BootstrapPolicy, policies::Policies, registry::Registry,
-    services::repair::Repair,
+    admission::Pipeline, bootstrap::policy::BootstrapPolicy, dynamic::ConditionMetrics, policies::Policies,
+    registry::Registry, services::repair::Repair,
 };
 use ringbolt_extensions::{ConverterFactory, ExtensionsServer, definition};
 use ringbolt_machinery::schema::Schema;
@@ -56,8 +56,11 @@ pub fn server(
     let wanted =
         controllers::Config::new(settings.controllers, schema, &registry, server.live().clone(), root_ca);
     let mut dynamic = DynamicPlugins::default();
-    policies.install(&mut dynamic, settings.admission.enabled, &server, &reviewers.authorizers, &registry);
-    webhooks::install(&mut dynamic, &mut server, &registry, settings, &reviewers.authorizers);
+    let conditions: Arc<ConditionMetrics> = Arc::default();
+    conditions.register(server.metrics());
+    let (enabled, authorizers) = (settings.admission.enabled, &reviewers.authorizers);
+    policies.install(&mut dynamic, enabled, &server, authorizers, &registry, conditions.clone());
+    webhooks::install(&mut dynamic, &mut server, &registry, settings, authorizers, conditions);
     let admission =
         Pipeline::new(schema, &registry, settings.admission.clone(), reviewers.authorizers.clone())
             .with_dynamic(dynamic);

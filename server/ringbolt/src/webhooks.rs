@@ -8,6 +8,7 @@ use ringbolt_apiserver::{
 };
 use ringbolt_controlplane::{
     admission::{Enabled, Plugin},
+    dynamic::ConditionMetrics,
     registry::Registry,
 };
 use ringbolt_outgoing::Outgoing;
@@ -23,6 +24,7 @@ pub fn install(
     registry: &Registry,
     settings: &Settings,
     authorizers: &Arc<Authorizers>,
+    conditions: Arc<ConditionMetrics>,
 ) {
     let stored = |resource: &str| -> ResourceId {
         let found = registry.find("admissionregistration.k8s.io", "v1", resource);
@@ -45,6 +47,7 @@ pub fn install(
         services: Arc::new(services),
         authorizers: authorizers.clone(),
         metrics,
+        conditions,
         mutating: enabled.has(Plugin::MutatingAdmissionWebhook),
         validating: enabled.has(Plugin::ValidatingAdmissionWebhook),
     };

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ringbolt_apiserver::admission::dynamic::Matcher;
-use ringbolt_cel::admission::{Compiled, Compiler, Declarations, Returns};
+use ringbolt_cel::admission::Compiler;
+use ringbolt_controlplane::dynamic::MatchConditions;
 use ringbolt_machinery::value::{Map, Value};
 use ringbolt_outgoing::{Hook, HookConfig, HookService, Outgoing, ServiceResolver};
 
@@ -35,7 +36,7 @@ pub(crate) struct Webhook {
     /// What it is about.
     pub(crate) matcher: Matcher,
     /// What else must hold.
-    pub(crate) conditions: Vec<Compiled>,
+    pub(crate) conditions: Option<MatchConditions>,
     /// How it is reached, or why it cannot be.
     pub(crate) hook: Result<Hook, String>,
     /// The version of the review that it takes, if it takes one that there is.
@@ -68,6 +69,8 @@ impl Webhook {
             Some(same) => same.hook.clone(),
             None => Hook::new(outgoing, services.clone(), &config),
         };
+        let conditions = hook.get("matchConditions").and_then(Value::as_list).map_or(&[][..], |list| list);
+        let fails_open = text("failurePolicy") == "Ignore";
         let versions = hook.get("admissionReviewVersions").and_then(Value::as_list).into_iter().flatten();
         let known = |version: &Value<'_>| ["v1", "v1beta1"].into_iter().find(|v| version.as_str() == Some(v));
         let seconds = hook.get("timeoutSeconds").and_then(Value::as_i64).and_then(|s| u64::try_from(s).ok());
@@ -76,11 +79,11 @@ impl Webhook {
             name: name.into(),
             uid: format!("{configuration}/{name}/{nth}").into(),
             matcher: Matcher::of_webhook(hook),
-            conditions: conditions(hook),
+            conditions: MatchConditions::compile(conditions, &Compiler::plain(), false, !fails_open),
             hook: client,
             review_version: versions.clone().find_map(known),
             timeout: seconds.map_or(TIMEOUT_DEFAULT, Duration::from_secs),
-            fails_open: text("failurePolicy") == "Ignore",
+            fails_open,
             dry_run: match text("sideEffects") {
                 "None" | "NoneOnDryRun" => DryRun::Fine,
                 "" => DryRun::Unknown,
@@ -90,14 +93,6 @@ impl Webhook {
             config,
         }
     }
-}
-
-fn conditions(hook: &Map<'_>) -> Vec<Compiled> {
-    let compiler = Compiler::plain();
-    let declared = Declarations { authorizer: true, ..Declarations::default() };
-    let list = hook.get("matchConditions").and_then(Value::as_list).into_iter().flatten();
-    let texts = list.filter_map(|condition| condition.str_at(&["expression"]));
-    texts.map(|text| compiler.compile(text, Returns::Bool, declared, true)).collect()
 }
 
 fn client_config(hook: &Map<'_>) -> HookConfig {

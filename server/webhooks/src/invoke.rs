@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringbolt_apiserver::admission::dynamic::{DynamicRequest, Version};
+use ringbolt_controlplane::dynamic::Review;
 use ringbolt_machinery::{status::Status, value::Value};
 
 use crate::{
@@ -10,11 +11,8 @@ use crate::{
     ask::ask,
     configuration::{DryRun, Webhook},
     failure::{Failure, no_dry_run, refusal},
-    response::{self, Response},
-};
-use crate::{
     metrics::{Asked, RejectionKind},
-    review::Review,
+    response::{self, Response},
 };
 
 /// JSON of what is sent.

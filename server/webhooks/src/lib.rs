@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod ask;
-mod authorizer;
 mod base64;
 mod conditions;
 mod configuration;
@@ -15,7 +14,6 @@ mod mutating;
 mod patch;
 mod plugin;
 mod response;
-mod review;
 mod source;
 mod stored;
 mod validating;

@@ -1,4 +1,4 @@
-//! What is counted of webhooks and match conditions, under Kubernetes' names.
+//! What is counted of webhooks, under Kubernetes' names.
 
 use std::time::Duration;
 
@@ -28,25 +28,8 @@ const WEBHOOK_REQUEST: Family = Family {
     help: "[ALPHA] Calls to webhooks, by what came of them.",
     kind: Kind::Counter,
 };
-const CONDITION_ERRORS: Family = Family {
-    name: "apiserver_admission_match_condition_evaluation_errors_total",
-    help: "[ALPHA] Match conditions that ended in errors, by what they belong to.",
-    kind: Kind::Counter,
-};
-const CONDITION_EXCLUSIONS: Family = Family {
-    name: "apiserver_admission_match_condition_exclusions_total",
-    help: "[ALPHA] Requests that match conditions kept from what they belong to.",
-    kind: Kind::Counter,
-};
-const CONDITION_SECONDS: Family = Family {
-    name: "apiserver_admission_match_condition_evaluation_seconds",
-    help: "[ALPHA] How long match conditions take, by what they belong to.",
-    kind: Kind::Histogram,
-};
 
 const WEBHOOK_BOUNDS: &[f64] = &[0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
-const CONDITION_BOUNDS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
-const CONDITION_LABELS: &[&str] = &["kind", "name", "operation", "type"];
 
 /// Codes beyond are counted as this one.
 const CODE_MAX: u16 = 600;
@@ -57,9 +40,6 @@ pub struct Metrics {
     rejection: LabelledCounter,
     fail_open: LabelledCounter,
     request: LabelledCounter,
-    condition_errors: LabelledCounter,
-    condition_exclusions: LabelledCounter,
-    condition_seconds: LabelledHistogram,
 }
 
 /// Why a webhook kept a request from being carried out.
@@ -94,9 +74,6 @@ impl Default for Metrics {
             ),
             fail_open: counter(WEBHOOK_FAIL_OPEN, &["name", "type"]),
             request: counter(WEBHOOK_REQUEST, &["code", "name", "operation", "rejected", "type"]),
-            condition_errors: counter(CONDITION_ERRORS, CONDITION_LABELS),
-            condition_exclusions: counter(CONDITION_EXCLUSIONS, CONDITION_LABELS),
-            condition_seconds: histogram(CONDITION_SECONDS, CONDITION_LABELS, CONDITION_BOUNDS),
         }
     }
 }
@@ -113,9 +90,6 @@ impl Metrics {
         self.rejection.collect(out);
         self.fail_open.collect(out);
         self.request.collect(out);
-        self.condition_errors.collect(out);
-        self.condition_exclusions.collect(out);
-        self.condition_seconds.collect(out);
     }
 
     pub(crate) fn called(&self, asked: Asked<'_>, took: Duration, rejected: bool, code: u16) {
@@ -139,22 +113,6 @@ impl Metrics {
     pub(crate) fn failed_open(&self, asked: Asked<'_>) {
         self.fail_open.add(&[asked.name, asked.step]);
     }
-
-    /// Match conditions of something of `kind` (`webhook`, `policy`) were looked at; `step` is `admit` or `validate`.
-    pub fn conditions_evaluated(
-        &self,
-        (kind, name, operation, step): (&str, &str, &str, &str),
-        took: Duration,
-        errors: usize,
-        excluded: bool,
-    ) {
-        let labels = [kind, name, operation, step];
-        self.condition_seconds.observe(&labels, took);
-        (0..errors).for_each(|_| self.condition_errors.add(&labels));
-        if excluded {
-            self.condition_exclusions.add(&labels);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -168,12 +126,6 @@ mod tests {
         metrics.called(asked, Duration::from_millis(3), true, 777);
         metrics.rejected(asked, RejectionKind::NoError, 777);
         metrics.failed_open(asked);
-        metrics.conditions_evaluated(
-            ("webhook", "a.b.c", "CREATE", "admit"),
-            Duration::from_millis(2),
-            2,
-            true,
-        );
         let mut out = Exposition::default();
         metrics.collect(&mut out);
         let text = out.finish();
@@ -182,8 +134,6 @@ mod tests {
             "apiserver_admission_webhook_rejection_count{error_type=\"no_error\",name=\"a.b.c\",operation=\"CREATE\",rejection_code=\"600\",type=\"admit\"} 1\n",
             "apiserver_admission_webhook_fail_open_count{name=\"a.b.c\",type=\"admit\"} 1\n",
             "apiserver_admission_webhook_admission_duration_seconds_bucket{name=\"a.b.c\",operation=\"CREATE\",rejected=\"true\",type=\"admit\",le=\"0.005\"} 1\n",
-            "apiserver_admission_match_condition_evaluation_errors_total{kind=\"webhook\",name=\"a.b.c\",operation=\"CREATE\",type=\"admit\"} 2\n",
-            "apiserver_admission_match_condition_exclusions_total{kind=\"webhook\",name=\"a.b.c\",operation=\"CREATE\",type=\"admit\"} 1\n",
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

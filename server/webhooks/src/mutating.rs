@@ -4,9 +4,9 @@ use std::{collections::HashSet, time::Instant};
 
 use bumpalo::Bump;
 use ringbolt_apiserver::admission::dynamic::{DynamicRequest, MutatingPlugin, Reinvocation, Verdict};
+use ringbolt_controlplane::dynamic::Review;
 use ringbolt_machinery::{status::Status, value::Value};
 
-use crate::review::Review;
 use crate::{
     Plugin,
     configuration::Webhook,

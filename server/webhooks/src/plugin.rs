@@ -8,6 +8,7 @@ use ringbolt_apiserver::{
     authorization::Authorizers,
     informer::Follower,
 };
+use ringbolt_controlplane::dynamic::ConditionMetrics;
 use ringbolt_machinery::{status::Status, value::Value};
 use ringbolt_outgoing::{Outgoing, ServiceResolver};
 use ringbolt_storage::object::ResourceId;
@@ -37,6 +38,8 @@ pub struct Webhooks {
     pub authorizers: Arc<Authorizers>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// What is counted of match conditions.
+    pub conditions: Arc<ConditionMetrics>,
     /// Whether MutatingAdmissionWebhook runs.
     pub mutating: bool,
     /// Whether ValidatingAdmissionWebhook runs.
@@ -45,7 +48,8 @@ pub struct Webhooks {
 
 /// Adds the plugins that are on behind those that are there. The followers keep them as the configurations are.
 pub fn install(plugins: &mut DynamicPlugins, webhooks: Webhooks) -> Vec<Box<dyn Follower>> {
-    let Webhooks { resources, outgoing, services, authorizers, metrics, mutating, validating } = webhooks;
+    let Webhooks { resources, outgoing, services, authorizers, metrics, conditions, mutating, validating } =
+        webhooks;
     let mut followers: Vec<Box<dyn Follower>> = Vec::new();
     let mut source = |plugins: &mut DynamicPlugins, resource| {
         let hooks: Hooks = Arc::default();
@@ -54,8 +58,10 @@ pub fn install(plugins: &mut DynamicPlugins, webhooks: Webhooks) -> Vec<Box<dyn 
         followers.push(Box::new(source));
         hooks
     };
-    let shared =
-        |hooks, step| Plugin { hooks, authorizers: authorizers.clone(), metrics: metrics.clone(), step };
+    let shared = |hooks, step| {
+        let (authorizers, metrics) = (authorizers.clone(), metrics.clone());
+        Plugin { hooks, authorizers, metrics, conditions: conditions.clone(), step }
+    };
     if mutating {
         let hooks = source(plugins, resources.mutating);
         plugins.add_mutating(Arc::new(Mutating(shared(hooks, "admit"))));
@@ -75,6 +81,7 @@ pub(crate) struct Plugin {
     pub(crate) hooks: Hooks,
     pub(crate) authorizers: Arc<Authorizers>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) conditions: Arc<ConditionMetrics>,
     /// How metrics call it.
     pub(crate) step: &'static str,
 }

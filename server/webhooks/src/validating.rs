@@ -3,9 +3,9 @@
 use std::{future::poll_fn, pin::Pin, task::Poll, time::Instant};
 
 use ringbolt_apiserver::admission::dynamic::{DynamicRequest, ValidatingPlugin, Verdict};
+use ringbolt_controlplane::dynamic::Review;
 use ringbolt_machinery::{status::Status, value::Value};
 
-use crate::review::Review;
 use crate::{Plugin, configuration::Webhook, failure::Failure, invoke::Shown};
 
 /// The plugin.

@@ -160,6 +160,7 @@ fn policies_come_and_go_under_writes() {
                 "spec": {"failurePolicy": "Fail",
                     "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
                         "operations": ["CREATE"], "resources": ["configmaps"]}]},
+                    "matchConditions": [{"name": "v", "expression": "object.data.v != 'good'"}],
                     "validations": [{"expression": "object.data.v != 'bad'", "message": "bad data"}]}});
             let binding = json!({"apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "storm"},
@@ -206,6 +207,10 @@ fn policies_come_and_go_under_writes() {
     });
     assert!(refused > 0 && changes > 1, "{refused} refused, {changes} changes");
     let metrics = connection.get("/metrics").unwrap().text();
-    let counted = "apiserver_validating_admission_policy_check_total{enforcement_action=\"deny\",error_type=\"invalid_error\",policy=\"storm\",policy_binding=\"storm\"}";
-    assert!(metrics.contains(counted), "the refusals are not counted");
+    for counted in [
+        "apiserver_validating_admission_policy_check_total{enforcement_action=\"deny\",error_type=\"invalid_error\",policy=\"storm\",policy_binding=\"storm\"}",
+        "apiserver_admission_match_condition_evaluation_seconds_count{kind=\"policy\",name=\"storm\",operation=\"CREATE\",type=\"validate\"}",
+    ] {
+        assert!(metrics.contains(counted), "{counted}");
+    }
 }

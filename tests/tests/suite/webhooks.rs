@@ -272,6 +272,7 @@ fn failures_are_ignored_or_not() {
         "apiserver_admission_webhook_fail_open_count{name=\"dead-ignore.example.com\",type=\"validating\"} 1\n",
         "apiserver_admission_webhook_rejection_count{error_type=\"calling_webhook_error\",name=\"dead-fail.example.com\",operation=\"CREATE\",rejection_code=\"503\",type=\"validating\"} 1\n",
         "apiserver_admission_match_condition_evaluation_errors_total{kind=\"webhook\",name=\"err.example.com\",operation=\"CREATE\",type=\"validating\"} 1\n",
+        "apiserver_admission_match_condition_exclusions_total{kind=\"webhook\",name=\"dead-fail.example.com\",operation=\"CREATE\",type=\"validate\"}",
     ] {
         assert!(metrics.contains(line), "{line}");
     }

@@ -9,11 +9,8 @@ use ringbolt_cel::{
 };
 use ringbolt_machinery::{status::Reason, value::Value};
 
-use super::{
-    conditions::Matches,
-    definition::{Body, Policy, Validation},
-    view::NamespaceView,
-};
+use super::definition::{Body, Policy, Validation};
+use crate::dynamic::{Counted, Matches, NamespaceView};
 
 /// What one validation comes to.
 #[derive(Clone, Debug)]
@@ -65,6 +62,7 @@ pub(super) struct Run<'a> {
     pub(super) namespace: Option<NamespaceView<'a>>,
     pub(super) authorizer: &'a dyn Authorizer,
     pub(super) arena: &'a bumpalo::Bump,
+    pub(super) counted: Counted<'a>,
 }
 
 impl<'a> Run<'a> {
@@ -96,7 +94,7 @@ impl<'a> Run<'a> {
                 authorizer: Some(self.authorizer),
                 ..self.inputs
             };
-            match conditions.evaluate(self.arena, inputs, variables(self.policy)) {
+            match conditions.evaluate(self.arena, inputs, variables(self.policy), self.counted) {
                 Matches::Yes => {}
                 Matches::No => return Outcome::default(),
                 Matches::Failed(why) => return self.all_failed(why),

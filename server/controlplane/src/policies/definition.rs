@@ -10,8 +10,7 @@ use ringbolt_machinery::{
 };
 use ringbolt_protocol::selector::LabelSelector;
 
-use super::conditions::MatchConditions;
-use crate::tree::Members;
+use crate::{dynamic::MatchConditions, tree::Members};
 
 /// A policy with the bindings that put it to use.
 pub(super) struct Hook {

@@ -5,8 +5,6 @@
 //! come here at all. Parameters and namespaces are read from the newest published state, so that there is nothing to be
 //! kept of them.
 
-mod asked;
-mod conditions;
 mod decision;
 mod definition;
 mod follower;
@@ -14,7 +12,6 @@ mod metrics;
 mod mutating;
 mod params;
 mod validating;
-mod view;
 
 use std::sync::Arc;
 
@@ -26,11 +23,6 @@ use ringbolt_apiserver::{
 };
 use ringbolt_machinery::schema::Schema;
 
-pub use self::{
-    asked::Asker,
-    conditions::{MatchConditions, Matches},
-    view::View,
-};
 use self::{
     follower::{PolicyFollower, Published},
     metrics::Counters,
@@ -40,6 +32,7 @@ use self::{
 };
 use crate::{
     admission::{Enabled, Plugin},
+    dynamic::ConditionMetrics,
     registry::Registry,
 };
 
@@ -49,6 +42,7 @@ pub(crate) struct Shared {
     params: ParamKinds,
     authorizers: Authorizers,
     counters: Counters,
+    conditions: Arc<ConditionMetrics>,
 }
 
 /// Policies of a store, followed before it is served.
@@ -77,12 +71,14 @@ impl Policies {
         server: &GenericApiServer,
         authorizers: &Authorizers,
         registry: &Registry,
+        conditions: Arc<ConditionMetrics>,
     ) {
         let shared = Arc::new(Shared {
             schema: self.schema,
             params: ParamKinds::new(registry, server.live().clone()),
             authorizers: authorizers.clone(),
             counters: Counters::default(),
+            conditions,
         });
         let counted = shared.clone();
         server.metrics().register(move |out| counted.counters.show(out));

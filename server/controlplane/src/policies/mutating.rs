@@ -19,16 +19,15 @@ use ringbolt_machinery::{
 };
 
 use super::{
-    Asker, Shared, View,
-    conditions::Matches,
+    Shared,
     definition::{Binding, Body, Hook, Mutation, PatchKind, Policy},
     follower::Hooks,
     is_about_policies,
     metrics::ErrorType,
     params::Param,
     validating::Unusable,
-    view::{NamespaceView, shown},
 };
+use crate::dynamic::{Asker, Matches, NamespaceView, View, shown};
 
 const PLUGIN: &str = "MutatingAdmissionPolicy";
 
@@ -273,7 +272,9 @@ impl<'a> Round<'a> {
         let inputs = self.view.inputs_of(live, *matched, Some(authorizer as &dyn Authorizer))?;
         let inputs = Inputs { params, ..inputs };
         if let Some(conditions) = &policy.conditions {
-            match conditions.evaluate(arena, inputs, &policy.variables) {
+            let operation = self.request.attributes.operation.as_str();
+            let counted = self.shared.conditions.of_policy(&policy.name, operation);
+            match conditions.evaluate(arena, inputs, &policy.variables, counted) {
                 Matches::Yes => {}
                 Matches::No => return Ok(None),
                 Matches::Failed(why) => {

@@ -14,11 +14,8 @@ use ringbolt_storage::{
     storage::Storage,
 };
 
-use super::{
-    definition::{ParamKind, ParamRef},
-    view::stored_value,
-};
-use crate::registry::Registry;
+use super::definition::{ParamKind, ParamRef};
+use crate::{dynamic::stored_value, registry::Registry};
 
 /// Which kinds there are.
 pub(super) struct ParamKinds {

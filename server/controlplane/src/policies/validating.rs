@@ -11,7 +11,7 @@ use ringbolt_machinery::{
 };
 
 use super::{
-    Asker, Shared, View,
+    Shared,
     decision::{Outcome, Run, Verdict as Decided},
     definition::{Action, Binding, Hook, Policy},
     follower::Hooks,
@@ -19,7 +19,10 @@ use super::{
     metrics::ErrorType,
     params::Param,
 };
-use crate::limits::{AUDIT_VALUE_BYTES_MAX, VALIDATION_FAILURES_MAX};
+use crate::{
+    dynamic::{Asker, View},
+    limits::{AUDIT_VALUE_BYTES_MAX, VALIDATION_FAILURES_MAX},
+};
 
 /// The plugin.
 pub(super) struct ValidatingPolicies {
@@ -198,9 +201,11 @@ impl<'a> Round<'a> {
                 return Ok(());
             }
         };
+        let operation = self.request.attributes.operation.as_str();
+        let counted = self.shared.conditions.of_policy(&policy.name, operation);
         for param in params {
             let params = param.map(|param| param.value);
-            let run = Run { policy, inputs, params, namespace, authorizer, arena };
+            let run = Run { policy, inputs, params, namespace, authorizer, arena, counted };
             self.tell(policy, binding, run.validate(), annotations);
         }
         Ok(())

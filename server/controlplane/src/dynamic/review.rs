@@ -9,22 +9,16 @@ use ringbolt_machinery::{
 
 /// A request as something that it matched is told of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Review<'r> {
+pub struct Review<'r> {
     /// The request.
-    pub(crate) request: &'r DynamicRequest<'r>,
+    pub request: &'r DynamicRequest<'r>,
     /// As what it matched.
-    pub(crate) matched: Matched<'r>,
+    pub matched: Matched<'r>,
 }
 
 impl Review<'_> {
     /// The body of the question to a webhook, ended by a newline as Kubernetes' clients do. Objects are JSON.
-    pub(crate) fn body(
-        &self,
-        version: &str,
-        uid: &str,
-        object: Option<&[u8]>,
-        old: Option<&[u8]>,
-    ) -> Vec<u8> {
+    pub fn body(&self, version: &str, uid: &str, object: Option<&[u8]>, old: Option<&[u8]>) -> Vec<u8> {
         let room = object.map_or(0, <[u8]>::len) + old.map_or(0, <[u8]>::len) + 1024;
         let mut out = Vec::with_capacity(room);
         out.extend_from_slice(b"{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/");
@@ -43,7 +37,7 @@ impl Review<'_> {
     }
 
     /// The variable `request` of expressions.
-    pub(crate) fn tree<'a>(&self, arena: &'a Bump) -> Value<'a> {
+    pub fn tree<'a>(&self, arena: &'a Bump) -> Value<'a> {
         let mut out = b"{\"uid\":\"\"".to_vec();
         self.write_facts(&mut out);
         self.write_end(&mut out);

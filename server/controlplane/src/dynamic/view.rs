@@ -5,12 +5,10 @@ use std::cell::{OnceCell, RefCell};
 use bumpalo::{Bump, collections::Vec as ArenaVec};
 use ringbolt_apiserver::admission::dynamic::{DynamicRequest, Matched, Version};
 use ringbolt_cel::{Authorizer, Inputs, ResourceCheck};
-use ringbolt_machinery::{
-    json,
-    status::Status,
-    value::{Map, Value},
-};
+use ringbolt_machinery::{json, status::Status, value::Value};
 use ringbolt_storage::object::Object;
+
+use super::Review;
 
 /// Both objects of a request in one version.
 #[derive(Clone, Copy)]
@@ -31,13 +29,13 @@ pub struct View<'a> {
 
 /// A namespace, as most expressions see it, and all of it.
 #[derive(Clone, Copy)]
-pub(super) struct NamespaceView<'a> {
-    pub(super) shown: &'a Value<'a>,
-    pub(super) whole: &'a Value<'a>,
+pub(crate) struct NamespaceView<'a> {
+    pub(crate) shown: &'a Value<'a>,
+    pub(crate) whole: &'a Value<'a>,
 }
 
 /// An object as JSON has it, without kind and version.
-pub(super) fn stored_value<'a>(arena: &'a Bump, object: &Object) -> Option<Value<'a>> {
+pub(crate) fn stored_value<'a>(arena: &'a Bump, object: &Object) -> Option<Value<'a>> {
     let mut text = ArenaVec::with_capacity_in(object.json.len() + 1, arena);
     text.push(b'{');
     text.extend_from_slice(&object.json);
@@ -48,7 +46,7 @@ pub(super) fn stored_value<'a>(arena: &'a Bump, object: &Object) -> Option<Value
 ///
 /// # Errors
 /// It cannot be made.
-pub(super) fn shown<'a>(
+pub(crate) fn shown<'a>(
     arena: &'a Bump,
     request: &DynamicRequest<'_>,
     object: &Value<'_>,
@@ -93,7 +91,7 @@ impl<'a> View<'a> {
             old_object: old,
             typed: self.request.attributes.served.custom.is_none(),
             params: None,
-            request: Some(self.request_value(matched)),
+            request: Some(self.told(matched)),
             namespace: None,
             authorizer,
             request_resource: self.resource(),
@@ -101,7 +99,7 @@ impl<'a> View<'a> {
     }
 
     /// As [`View::inputs`], of an object that is not the request's any more.
-    pub(super) fn inputs_of(
+    pub(crate) fn inputs_of(
         &self,
         object: Option<&'a Value<'a>>,
         matched: Matched<'_>,
@@ -113,11 +111,16 @@ impl<'a> View<'a> {
             old_object: old,
             typed: false,
             params: None,
-            request: Some(self.request_value(matched)),
+            request: Some(self.told(matched)),
             namespace: None,
             authorizer,
             request_resource: self.resource(),
         })
+    }
+
+    fn told(&self, matched: Matched<'_>) -> &'a Value<'a> {
+        let review = Review { request: self.request, matched };
+        self.arena.alloc(review.tree(self.arena))
     }
 
     fn resource(&self) -> ResourceCheck<'a> {
@@ -159,7 +162,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// It is not there.
-    pub(super) fn namespace(&self) -> Result<Option<NamespaceView<'a>>, Status> {
+    pub(crate) fn namespace(&self) -> Result<Option<NamespaceView<'a>>, Status> {
         let name = self.request.namespace();
         let is_namespace = self.request.kind() == ("", "v1", "Namespace");
         if name.is_empty() || is_namespace {
@@ -179,75 +182,5 @@ impl<'a> View<'a> {
             let _ = self.namespace.set(Some(NamespaceView { shown, whole }));
         }
         Ok(self.namespace.get().copied().flatten())
-    }
-
-    /// The request, as which it was matched (`AdmissionRequest`).
-    fn request_value(&self, matched: Matched<'_>) -> &'a Value<'a> {
-        let arena = self.arena;
-        let (request, attributes) = (self.request, self.request.attributes);
-        let text = |text: &str| Value::String(arena.alloc_str(text));
-        let three = |names: [&'static str; 3], of: (&str, &str, &str)| {
-            let mut map = Map::new_in(arena);
-            for (name, value) in names.into_iter().zip([of.0, of.1, of.2]) {
-                map.push_unique(name, text(value));
-            }
-            Value::Map(map)
-        };
-        let kind = |of| three(["group", "version", "kind"], of);
-        let resource = |of| three(["group", "version", "resource"], of);
-        let request_kind = request.kind();
-        let mut out = Map::new_in(arena);
-        let Matched { resource: matched_resource, version } = matched;
-        out.push_unique("uid", text(""));
-        out.push_unique("kind", kind((version.group, version.version, request_kind.2)));
-        out.push_unique("resource", resource(matched_resource));
-        let some = |out: &mut Map<'a>, name, value: &str| {
-            if !value.is_empty() {
-                out.push_unique(name, text(value));
-            }
-        };
-        some(&mut out, "subResource", attributes.subresource);
-        out.push_unique("requestKind", kind(request_kind));
-        out.push_unique("requestResource", resource(request.resource()));
-        some(&mut out, "requestSubResource", attributes.subresource);
-        some(&mut out, "name", request.name);
-        some(&mut out, "namespace", request.namespace());
-        out.push_unique("operation", text(attributes.operation.as_str()));
-        out.push_unique("userInfo", self.user());
-        out.push_unique("dryRun", Value::Bool(attributes.dry_run));
-        let options = request
-            .options()
-            .and_then(|options| json::decode_untyped(arena, arena.alloc_slice_copy(options.as_bytes())).ok());
-        out.push_unique("options", options.unwrap_or(Value::Null));
-        arena.alloc(Value::Map(out))
-    }
-
-    fn user(&self) -> Value<'a> {
-        let arena = self.arena;
-        let user = self.request.attributes.user;
-        let text = |text: &str| Value::String(arena.alloc_str(text));
-        let list = |texts: &[String]| {
-            let mut out = ArenaVec::with_capacity_in(texts.len(), arena);
-            out.extend(texts.iter().map(|item| text(item)));
-            Value::List(out)
-        };
-        let mut out = Map::new_in(arena);
-        if !user.name.is_empty() {
-            out.push_unique("username", text(&user.name));
-        }
-        if !user.uid.is_empty() {
-            out.push_unique("uid", text(&user.uid));
-        }
-        if !user.groups.is_empty() {
-            out.push_unique("groups", list(&user.groups));
-        }
-        if !user.extra.is_empty() {
-            let mut extra = Map::new_in(arena);
-            for (key, values) in &user.extra {
-                extra.insert(arena.alloc_str(key), list(values));
-            }
-            out.push_unique("extra", Value::Map(extra));
-        }
-        Value::Map(out)
     }
 }

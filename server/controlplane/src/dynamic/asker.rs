@@ -72,3 +72,26 @@ impl Asker<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ringbolt_apiserver::authorization::Mode;
+
+    use super::*;
+
+    #[test]
+    fn administrators_may_and_others_may_not() {
+        let authorizers = Authorizers::of_modes(&[Mode::Rbac]);
+        let check = |user: UserInfo, who: Subject<'_>, expect: bool| {
+            let asker = Asker { authorizers: &authorizers, user: &user };
+            let of = ResourceCheck { resource: "pods", namespace: "a", ..ResourceCheck::default() };
+            assert_eq!(asker.authorize(who, Target::Resource(of), "get").allowed, expect);
+            assert_eq!(asker.authorize(who, Target::Path("/metrics"), "get").allowed, expect);
+        };
+        let of_group = |group: &str| UserInfo { groups: vec![group.to_owned()], ..UserInfo::default() };
+        check(of_group("system:masters"), Subject::Requester, true);
+        check(of_group("others"), Subject::Requester, false);
+        let account = Subject::ServiceAccount { namespace: "a", name: "b" };
+        check(of_group("system:masters"), account, false);
+    }
+}
