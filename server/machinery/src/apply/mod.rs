@@ -45,5 +45,5 @@ pub use remove::remove_items;
 pub use reset_fields::ResetFields;
 pub use set::{FieldSet, Path};
 pub use shape::Root;
-pub use validate::{Duplicates, Problem, problems_text, validate};
+pub use validate::{Duplicates, Problem, problems_text, validate, validate_made};
 pub use versions::{NoOtherVersion, Unconverted, Versions};

@@ -57,16 +57,19 @@ pub fn validate<'v>(
     object: &'v Value<'v>,
     duplicates: Duplicates,
 ) -> Vec<Problem> {
-    let mut walker = Walker {
-        arena,
-        schema,
-        duplicates,
-        path: String::new(),
-        problems: Vec::new(),
-        room: APPLY_ERROR_TEXT,
-    };
-    walker.value(Shape::of_root(schema, root.into()), MODEL, object);
-    walker.problems
+    Walker::new(arena, schema, duplicates).problems_of(root.into(), object)
+}
+
+/// As [`validate`], of a configuration that an expression made: items may not be the same, and opaque text stands for a
+/// value that no JSON text could say. Nowhere else is it that: metadata has such text of who owns which fields.
+pub fn validate_made<'v>(
+    arena: &'v Bump,
+    schema: &'v Schema,
+    root: impl Into<Root<'v>>,
+    config: &'v Value<'v>,
+) -> Vec<Problem> {
+    let walker = Walker { is_made: true, ..Walker::new(arena, schema, Duplicates::Refused) };
+    walker.problems_of(root.into(), config)
 }
 
 /// Beside the shapes of a model, which know their scalars.
@@ -76,12 +79,23 @@ struct Walker<'v> {
     arena: &'v Bump,
     schema: &'v Schema,
     duplicates: Duplicates,
+    is_made: bool,
     path: String,
     problems: Vec<Problem>,
     room: usize,
 }
 
 impl<'v> Walker<'v> {
+    fn new(arena: &'v Bump, schema: &'v Schema, duplicates: Duplicates) -> Self {
+        let (path, problems) = (String::new(), Vec::new());
+        Walker { arena, schema, duplicates, is_made: false, path, problems, room: APPLY_ERROR_TEXT }
+    }
+
+    fn problems_of(mut self, root: Root<'v>, object: &'v Value<'v>) -> Vec<Problem> {
+        self.value(Shape::of_root(self.schema, root), MODEL, object);
+        self.problems
+    }
+
     fn problem(&mut self, message: String) {
         if self.room > 0 {
             self.room = self.room.saturating_sub(self.path.len() + message.len());
@@ -98,8 +112,7 @@ impl<'v> Walker<'v> {
 
     fn value(&mut self, shape: Shape<'v>, ty: Type, value: &'v Value<'v>) {
         match (shape, value) {
-            // What no JSON text could say: expressions make such values. Metadata has texts of objects, the fields of owners.
-            (Shape::Deduced, Value::Raw(text)) if !text.starts_with('{') => {
+            (Shape::Deduced, Value::Raw(_)) if self.is_made => {
                 self.problem(format!("expected map, got {}", shown(value)));
             }
             (_, Value::Null) | (Shape::Deduced, _) => {}

@@ -35,7 +35,7 @@ impl DynamicRequest<'_> {
         let (live, config) = (live.copy_into(&scratch), config.copy_into(&scratch));
         let failed =
             |what: &str, why: String| format!("failed to convert {what} object to typed object: {why}");
-        let problems = apply::validate(&scratch, kind.schema, root, &config, Duplicates::Refused);
+        let problems = apply::validate_made(&scratch, kind.schema, root, &config);
         if !problems.is_empty() {
             return Err(failed("patch", problems_text(&problems)));
         }

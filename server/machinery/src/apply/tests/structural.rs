@@ -566,3 +566,20 @@ fn objects_without_a_schema() {
         r#"{"f:metadata":{".":{},"f:labels":{".":{},"f:a":{}}},"f:spec":{".":{},"f:e":{},"f:l":{}}}"#
     );
 }
+
+/// Of all opaque texts, those that expressions made stand for values that no JSON has: others are texts of managed fields,
+/// whatever a client wrote there.
+#[test]
+fn opaque_texts_are_no_values_where_expressions_made_them() {
+    let arena = Bump::new();
+    let structural = Structural::compile(&untyped(&arena, SCHEMA)).unwrap();
+    let root = Root::Structural(&structural);
+    for text in ["map[b:1]", "{b}", "5"] {
+        let mut object = untyped(&arena, "spec: {open: {x: 1}}");
+        let spec = object.as_map_mut().unwrap().map_mut("spec");
+        spec.map_mut("open").insert("x", Value::Raw(text));
+        assert!(validate(&arena, Schema::builtin(), root, &object, Duplicates::Refused).is_empty());
+        let problems = validate_made(&arena, Schema::builtin(), root, &object);
+        assert_eq!(problems_text(&problems), format!(".spec.open.x: expected map, got &{{{text}}}"));
+    }
+}
