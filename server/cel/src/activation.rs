@@ -10,7 +10,7 @@ use crate::{
     authorizer::{Asked, Authorizer, Question, ResourceCheck, Subject},
     data,
     eval::Variables,
-    limits::PER_CALL_COST_MAX,
+    limits::{self, PER_CALL_COST_MAX},
     program::Variable,
     value::Val,
 };
@@ -45,12 +45,21 @@ pub struct Activation<'a> {
     found: &'a [Cell<Option<Val<'a>>>],
     /// What variables cost since somebody asked.
     cost: Cell<u64>,
+    /// Where the stack stood when the look began.
+    stack: usize,
 }
 
 impl std::fmt::Debug for Activation<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Activation").finish_non_exhaustive()
     }
+}
+
+/// Where the stack stands, about.
+#[inline(never)]
+fn stack() -> usize {
+    let here = 0u8;
+    std::ptr::from_ref(std::hint::black_box(&here)).addr()
 }
 
 /// There is nothing left to spend: no other expression is run.
@@ -69,7 +78,7 @@ impl<'a> Activation<'a> {
     /// A look at a request; values live in `arena`.
     pub fn new(arena: &'a Bump, inputs: Inputs<'a>, variables: &'a [Named]) -> &'a Self {
         let found = arena.alloc_slice_fill_with(variables.len(), |_| Cell::new(None));
-        arena.alloc(Activation { arena, inputs, variables, found, cost: Cell::new(0) })
+        arena.alloc(Activation { arena, inputs, variables, found, cost: Cell::new(0), stack: stack() })
     }
 
     pub(crate) fn arena(&self) -> &'a Bump {
@@ -111,6 +120,10 @@ impl<'a> Activation<'a> {
         self.found[at].set(Some(Val::Error("variable refers to itself")));
         let Named { name, compiled } = &self.variables[at];
         let val = match &compiled.outcome {
+            // Each expression is bounded in depth, but not a chain of variables that ask for each other.
+            _ if self.stack.abs_diff(stack()) > limits::VARIABLES_STACK_BYTES_MAX => {
+                Val::Error("variables refer to each other too deeply")
+            }
             Err(error) => Val::error(
                 self.arena,
                 format!(

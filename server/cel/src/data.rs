@@ -11,6 +11,8 @@ use ringbolt_machinery::{
 use crate::{
     encoding::decode_url_base64,
     escaping::{escape, may_be_escaped, unescape},
+    eval::CANCELLED,
+    limits,
     schema::{Format, Kind, ListType, Schema},
     time::{Timestamp, parse_duration_words},
     value::{List, MapVal, NO_SUCH_OVERLOAD, ObjectVal, Val},
@@ -329,6 +331,11 @@ pub(crate) fn lists_added<'a>(a: List<'a>, b: List<'a>, arena: &'a Bump) -> Val<
         let added: Vec<Val<'a>> = b.iter(arena).collect();
         list.borrow_mut().extend(added);
         return Val::List(a);
+    }
+    // The real server puts two lists together without a copy, so that a sum costs little however long it is.
+    let bytes = (a.len() + b.len()).saturating_mul(2 * size_of::<Val<'a>>());
+    if arena.allocated_bytes().saturating_add(bytes) > limits::SUMS_BYTES_MAX {
+        return Val::Error(CANCELLED);
     }
     let mut out: Vec<Val<'a>> = Vec::with_capacity(a.len() + b.len());
     out.extend(a.iter(arena));

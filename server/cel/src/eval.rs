@@ -37,7 +37,7 @@ pub(crate) struct Context<'a> {
     limit: u64,
 }
 
-const CANCELLED: &str = "operation cancelled: actual cost limit exceeded";
+pub(crate) const CANCELLED: &str = "operation cancelled: actual cost limit exceeded";
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug)]

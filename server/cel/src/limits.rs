@@ -36,3 +36,11 @@ pub const DEVICE_SELECTOR_COST_MAX: u64 = 1_000_000;
 /// Characters of a driver's name and of an attribute's value (`DriverNameMaxLength`, `DeviceAttributeMaxValueLength`).
 pub(crate) const DEVICE_DRIVER_MAX: i64 = 63;
 pub(crate) const DEVICE_ATTRIBUTE_SIZE_MAX: i64 = 64;
+
+/// Bytes that evaluation may hold when two lists are added, their sum included. The real server does not copy them, so that
+/// its cost is no bound: a list that is added to itself 24 times would take gigabytes here.
+pub(crate) const SUMS_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of stack in which variables may ask for each other: a quarter of a core's. One expression, nested as deeply as
+/// may be, takes a fifth of a megabyte.
+pub(crate) const VARIABLES_STACK_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -446,3 +446,37 @@ fn webhooks_behind_services() {
         "{message}"
     );
 }
+
+/// What runs the webhooks of a cluster waits for the API server, and who would take a configuration back needs one.
+#[test]
+fn a_server_starts_whatever_webhooks_and_policies_say() {
+    let mut site = Site::new("webhooks-restart", |_, _| Answer::Deny(json!({"message": "no"})));
+    // Nobody is there.
+    let dead = json!({"clientConfig": {"url": format!("https://127.0.0.1:{}/dead", free_port())},
+        "failurePolicy": "Fail", "rules": rules("*", "*", &["*/*"])});
+    let hooks = vec![site.hook("dead", "/dead", &dead)];
+    site.configure("Validating", "dead", hooks);
+    let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "none"}, "spec": {"failurePolicy": "Fail", "validations": [{"expression": "false"}],
+            "matchConstraints": {"resourceRules": rules("*", "*", &["*/*"])}}});
+    let binding = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "none"}, "spec": {"policyName": "none", "validationActions": ["Deny"]}});
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    for (kinds, object) in
+        [("validatingadmissionpolicies", policy), ("validatingadmissionpolicybindings", binding)]
+    {
+        let answer = site.post(&format!("{group}/{kinds}"), &object);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+    }
+    site.server.kill();
+    site.server.spawn();
+    assert_ne!(site.create("refused").status, 201, "they act again");
+    // Webhooks are not asked about bindings, nor policies; policies are asked about configurations of webhooks.
+    let binding = format!("{group}/validatingadmissionpolicybindings/none");
+    assert_eq!(site.delete(&binding).status, 200);
+    let configuration = format!("{group}/validatingwebhookconfigurations/dead");
+    let deleted = wait_for(PATIENCE, || (site.delete(&configuration).status == 200).then_some(()));
+    assert!(deleted.is_some(), "nobody is asked about it any more");
+    let created = wait_for(PATIENCE, || (site.create("let-in").status == 201).then_some(()));
+    assert!(created.is_some(), "nothing refuses any more");
+}

@@ -230,3 +230,34 @@ fn objects_and_patches_are_made() {
         "COMPILE compilation failed: ERROR: <input>:1:7: undeclared reference to 'Object' (in container '')\n | Object{} == 1\n | ......^",
     );
 }
+
+/// What is cheap by the real server's reckoning, as it copies nothing, ends by its bytes here.
+#[test]
+fn lists_that_are_added_to_themselves_again_and_again() {
+    let text = |times| format!("[[0,0,0,0]]{}.size() > 0", ".map(x, x + x)".repeat(times));
+    assert_eq!(run(&text(10), Returns::Bool, &[], &mut POLICY_COST_MAX.clone()), "true");
+    let got = run(&text(30), Returns::Bool, &[], &mut POLICY_COST_MAX.clone());
+    assert!(got.contains("operation cancelled: actual cost limit exceeded"), "{got}");
+}
+
+/// Each expression is as deep as may be, and asks for the one before.
+#[test]
+fn variables_that_ask_for_each_other_do_not_use_up_the_stack() {
+    let chain = |length: usize, depth: usize| -> String {
+        let texts: Vec<(String, String)> = (0..length)
+            .map(|at| {
+                let inner = if at == 0 { "1".to_owned() } else { format!("variables.v{}", at - 1) };
+                (format!("v{at}"), format!("{}{inner}{}", "1+(".repeat(depth), ")".repeat(depth)))
+            })
+            .collect();
+        let variables: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (&**name, &**text)).collect();
+        let last = format!("variables.v{} > 0", length - 1);
+        run(&last, Returns::Bool, &variables, &mut POLICY_COST_MAX.clone())
+    };
+    // As on a core, which has 16 MiB.
+    let deep = move || (chain(20, 2), chain(150, 190));
+    let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(deep).unwrap();
+    let (short, long) = thread.join().unwrap();
+    assert_eq!(short, "true");
+    assert!(long.contains("variables refer to each other too deeply"), "{long}");
+}

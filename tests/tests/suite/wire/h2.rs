@@ -118,6 +118,12 @@ fn a_hundred_streams_at_once() {
     });
 }
 
+/// A list from its items on: its own version moves with whatever else the server writes.
+fn items(list: &[u8]) -> &[u8] {
+    let at = list.windows(8).position(|part| part == b"\"items\":").expect("a list has items");
+    &list[at..]
+}
+
 #[test]
 fn a_big_list_through_small_windows() {
     let server = Server::start("windows", &[]);
@@ -127,7 +133,8 @@ fn a_big_list_through_small_windows() {
             .post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
         assert_eq!(made.unwrap().status, 201);
     }
-    let expect = connection.get(CONFIGMAPS).unwrap().body;
+    let list = connection.get(CONFIGMAPS).unwrap().body;
+    let expect = items(&list);
     let mut builder = client::Builder::new();
     builder.initial_window_size(20_000).initial_connection_window_size(70_000).max_frame_size(16_384);
     with_client(&server, &builder, |sender| async move {
@@ -139,7 +146,7 @@ fn a_big_list_through_small_windows() {
         let small = sender.send_request(request("GET", "/version"), true).unwrap().0.await.unwrap();
         assert_eq!(small.status(), 200);
         assert!(!whole(small.into_body()).await.is_empty());
-        assert!(whole(big.into_body()).await == expect, "the same list byte by byte");
+        assert!(items(&whole(big.into_body()).await) == expect, "the same list byte by byte");
     });
 }
 
@@ -182,11 +189,12 @@ fn over_tls_frame_by_frame() {
             .post(CONFIGMAPS, &configmap(&format!("big-{i:03}"), &json!({"k": "z".repeat(50_000)})));
         assert_eq!(made.unwrap().status, 201);
     }
-    let expect = connection.get(CONFIGMAPS).unwrap().body;
+    let list = connection.get(CONFIGMAPS).unwrap().body;
+    let expect = items(&list);
     for round in 0..20_u32 {
         let (ok, body) = frames.get(1 + round * 4, "/version").unwrap();
         assert!(ok && body.starts_with(b"{"), "{}", String::from_utf8_lossy(&body));
         let (ok, body) = frames.get(3 + round * 4, CONFIGMAPS).unwrap();
-        assert!(ok && body == expect, "the same list as over HTTP/1.1");
+        assert!(ok && items(&body) == expect, "the same list as over HTTP/1.1");
     }
 }
