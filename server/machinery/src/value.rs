@@ -261,6 +261,18 @@ impl<'a> Value<'a> {
             Value::Map(_) | Value::Raw(_) => "object",
         }
     }
+    /// How Go prints the type of a value that was read from JSON; opaque text is a string there.
+    pub fn go_type(&self) -> &'static str {
+        match self {
+            Value::Null => "<nil>",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int64",
+            Value::Float(_) => "float64",
+            Value::String(_) | Value::Raw(_) => "string",
+            Value::List(_) => "[]interface {}",
+            Value::Map(_) => "map[string]interface {}",
+        }
+    }
     /// The string, where it is one.
     #[inline]
     pub fn as_str(&self) -> Option<&'a str> {

@@ -479,8 +479,7 @@ impl StreamSource for WatchSource {
         match advanced {
             Ok(state) => state,
             Err(status) => {
-                self.send_error(&status, sink);
-                self.subscription = None;
+                self.fail(&status, sink);
                 StreamState::End
             }
         }

@@ -8,19 +8,6 @@ use ringbolt_machinery::{
     value::{Map, Value},
 };
 
-/// How Go prints the type of a value that was read from JSON.
-fn go_type(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) | Value::Raw(_) => "string",
-        Value::List(_) => "[]interface {}",
-        Value::Map(_) => "map[string]interface {}",
-    }
-}
-
 /// The object that `converted` is, with the metadata of `original` but for labels and annotations. `shown` is the group,
 /// version and kind of the original, `to` the version that was asked for.
 pub(super) fn accept<'a>(
@@ -86,7 +73,7 @@ fn metadata<'a>(
         None => return Err("missing metadata in converted object".to_owned()),
         Some(Value::Map(said)) => said,
         Some(other) => {
-            return Err(format!("invalid metadata of type {} in converted object", go_type(other)));
+            return Err(format!("invalid metadata of type {} in converted object", other.go_type()));
         }
     };
     let mut metadata = match original.path(&["metadata"]) {
@@ -102,14 +89,14 @@ fn metadata<'a>(
             Some(value) => value,
         };
         let Some(map) = value.as_map() else {
-            return Err(format!("invalid metadata.{field} of type {} in converted object", go_type(value)));
+            return Err(format!("invalid metadata.{field} of type {} in converted object", value.go_type()));
         };
         let mut wrong = None;
         each_in_order(Some(map), |key, value| {
             if wrong.is_none() && value.as_str().is_none() {
                 wrong = Some(format!(
                     "metadata.{field}[{key}] must be a string, but is {} in converted object",
-                    go_type(value)
+                    value.go_type()
                 ));
             }
         });

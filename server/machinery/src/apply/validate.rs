@@ -224,7 +224,7 @@ impl<'v> Walker<'v> {
             }
             (Type::Bool, value) => format!("expected boolean, got {}", shown(value)),
             (Type::Int32 | Type::Int64 | Type::Float64, value) => {
-                format!("expected numeric (int or float), got {}", go_type(value))
+                format!("expected numeric (int or float), got {}", value.go_type())
             }
             (_, Value::List(_) | Value::Map(_)) => format!("expected any scalar, got {}", shown(value)),
             _ => return,
@@ -249,14 +249,14 @@ fn go_literal(value: &Value<'_>) -> String {
         Value::String(s) | Value::Raw(s) => go_quote(s),
         Value::Null => "interface {}(nil)".into(),
         Value::List(list) => {
-            format!("{}{{{}}}", go_type(value), list.iter().map(go_literal).collect::<Vec<_>>().join(", "))
+            format!("{}{{{}}}", value.go_type(), list.iter().map(go_literal).collect::<Vec<_>>().join(", "))
         }
         Value::Map(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| *key);
             let entries =
                 entries.iter().map(|(key, value)| format!("{}:{}", go_quote(key), go_literal(value)));
-            format!("{}{{{}}}", go_type(value), entries.collect::<Vec<_>>().join(", "))
+            format!("{}{{{}}}", value.go_type(), entries.collect::<Vec<_>>().join(", "))
         }
         value => inner(value),
     }
@@ -276,17 +276,5 @@ fn inner(value: &Value<'_>) -> String {
             let entries = entries.iter().map(|(key, value)| format!("{key}:{}", inner(value)));
             format!("map[{}]", entries.collect::<Vec<_>>().join(" "))
         }
-    }
-}
-
-fn go_type(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) | Value::Raw(_) => "string",
-        Value::List(_) => "[]interface {}",
-        Value::Map(_) => "map[string]interface {}",
     }
 }
