@@ -292,11 +292,12 @@ fn what_is_not_stored_is_given_back() {
 fn what_was_handed_out_is_counted_and_what_is_left_is_told() {
     let store = store();
     let allocator = allocator(&store, &["10.0.0.0/28"]);
-    accepted(&allocator, &service("a", r#"{"type":"NodePort","ports":[{"port":80}]}"#));
+    // The address that is asked for comes first: what is handed out may be any that is left.
     accepted(
         &allocator,
-        &service("b", r#"{"clusterIP":"10.0.0.3","clusterIPs":["10.0.0.3"],"ports":[{"port":80}]}"#),
+        &service("a", r#"{"clusterIP":"10.0.0.3","clusterIPs":["10.0.0.3"],"ports":[{"port":80}]}"#),
     );
+    accepted(&allocator, &service("b", r#"{"type":"NodePort","ports":[{"port":80}]}"#));
     let far = service("c", r#"{"clusterIP":"10.9.9.9","clusterIPs":["10.9.9.9"],"ports":[{"port":80}]}"#);
     assert!(!complete(&allocator, &far, None).1.is_empty());
     // A dry run takes nothing.
