@@ -349,6 +349,7 @@ impl Reader {
     }
 
     fn finish(mut self) -> Schema {
+        self.schema.fit();
         spelling::spell(&mut self.schema.structs);
         let composites = &self.schema.composites;
         for s in &mut self.schema.structs {
@@ -382,6 +383,22 @@ impl Reader {
             }
         }
         self.schema
+    }
+}
+
+impl Schema {
+    /// Gives back what its lists had for growing: they are as long as they will be.
+    fn fit(&mut self) {
+        let Schema { structs, composites, alternatives, kinds, resources, groups, all_groups } = self;
+        structs.iter_mut().for_each(|s| s.fields.shrink_to_fit());
+        resources.iter_mut().for_each(|resource| resource.subresources.shrink_to_fit());
+        structs.shrink_to_fit();
+        composites.shrink_to_fit();
+        alternatives.shrink_to_fit();
+        kinds.shrink_to_fit();
+        resources.shrink_to_fit();
+        groups.shrink_to_fit();
+        all_groups.shrink_to_fit();
     }
 }
 

@@ -17,6 +17,15 @@ fn counts() {
 }
 
 #[test]
+fn lists_have_no_room_that_nothing_is_in() {
+    let schema = Schema::builtin();
+    let spare = |s: &Struct| s.fields.capacity() - s.fields.len();
+    assert_eq!(schema.structs.iter().map(spare).sum::<usize>(), 0);
+    assert_eq!(schema.structs.capacity(), schema.structs.len());
+    assert_eq!(schema.resources.capacity(), schema.resources.len());
+}
+
+#[test]
 fn groups_stand_in_discovery_order() {
     let schema = Schema::builtin();
     let names: Vec<_> = schema.groups.iter().map(|g| g.name).collect();

@@ -219,6 +219,8 @@ impl Sequencer {
                 }
                 let is_there = current.is_some();
                 let replaced = current.map_or(0, |object| object_bytes(object));
+                // All states of an object share the text of its key.
+                let key = current.map(|object| object.key.clone());
                 let added = (write.key.len() + encoded.json.len() + SPLICE_BYTES_MAX) as u64;
                 self.check_space(added, replaced)?;
                 let revision = self.state.revision + 1;
@@ -226,7 +228,7 @@ impl Sequencer {
                 let expires = ttl.map_or(0, |ttl| self.options.clock.unix_seconds() + ttl.as_secs().max(1));
                 let object = Arc::new(Object {
                     resource: write.resource,
-                    key: write.key,
+                    key: key.unwrap_or(write.key),
                     namespace_len: write.namespace_len,
                     revision,
                     json,

@@ -91,6 +91,16 @@ fn fill(store: &Embedded, from: usize, to: usize, size: usize) {
 }
 
 #[test]
+fn states_of_an_object_share_its_key() {
+    let store = open(&SimDisk::new(3), options());
+    fill(&store, 0, 1, 10);
+    let first = store.get(PODS, "a/00000").unwrap();
+    store.submit(put(PODS, "a/00000", Precondition::Revision(first.revision), "y")).wait().unwrap();
+    let second = store.get(PODS, "a/00000").unwrap();
+    assert!(second.revision > first.revision && Arc::ptr_eq(&first.key, &second.key));
+}
+
+#[test]
 fn compaction_keeps_everything_and_frees_the_journal() {
     compacts(&SimDisk::new(2));
 }
