@@ -23,7 +23,10 @@ mod engine;
 mod error;
 mod io;
 pub mod limits;
-#[allow(unsafe_code, reason = "a call of the allocator")]
+#[allow(
+    unsafe_code,
+    reason = "calls of the allocator and the system, and what the loader says of the program"
+)]
 mod memory;
 mod out;
 #[allow(unsafe_code, reason = "memory lent to the kernel")]
@@ -44,7 +47,7 @@ pub use disk::{DirLock, DiskFile, LockError, RingDisk};
 pub use engine::{Engine, EngineHandle};
 pub use error::{StartError, StartStep};
 pub use io::{CoreIo, Io};
-pub use memory::{allow_huge_pages, give_back_memory};
+pub use memory::{allow_huge_pages, counters, give_back_memory, give_back_program};
 pub use out::OutQueue;
 pub use schedule::{run_in_short_slices, run_when_idle};
 pub use stats::Stats;

@@ -179,6 +179,9 @@ pub(crate) const VIGILS_PASSED: u32 = 64;
 /// check.
 pub(crate) const CORE_STACK_BYTES: usize = 16 * 1024 * 1024;
 
+/// What the system maps at least.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
 /// Unit of direct input and output: the largest logical block devices have, and a page.
 pub const DISK_BLOCK_BYTES: usize = 4096;
 

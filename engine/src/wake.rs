@@ -1,6 +1,6 @@
 //! Waking a core from anywhere: its handle, its inbox, and the flag that saves the system call.
 
-use crate::app::ConnId;
+use crate::{app::ConnId, memory};
 use std::{
     mem,
     net::TcpStream,
@@ -21,7 +21,7 @@ pub struct CoreHandle {
 
 impl CoreHandle {
     pub(crate) fn new(index: usize, wake_fd: OwnedFd, slots: u32) -> CoreHandle {
-        let pending = (0..slots).map(|_| AtomicU32::new(0)).collect();
+        let pending = memory::counters(slots as usize);
         CoreHandle {
             shared: Arc::new(CoreShared {
                 index,

@@ -24,6 +24,7 @@ mod layout;
 mod lifecycle;
 mod pages;
 mod pki;
+mod rest;
 mod run;
 mod service_account;
 mod serving;

@@ -13,7 +13,7 @@ use ringbolt_controlplane::{
     policies::Policies,
     registry::{self, Registry},
 };
-use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsConfig, give_back_memory};
+use ringbolt_engine::{DirLock, EngineConfig, RingDisk, TlsConfig};
 use ringbolt_extensions::{ConverterFactory, definition};
 use ringbolt_machinery::schema::Schema;
 use ringbolt_outgoing::Outgoing;
@@ -35,6 +35,7 @@ use crate::{
     inspect::StoredInspect,
     kubeconfig, layout, lifecycle, pages,
     pki::{self, Pair, Pki},
+    rest,
     service_account::Keyring,
     serving::{Handshakes, ServingCertificates},
     settings::{Serving, Settings},
@@ -132,8 +133,7 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     let _files = files.start().map_err(|e| format!("files that are read anew: {e}"))?;
     announce(&settings, &keys, begun)?;
     lifecycle::notify("READY=1\n");
-    // Of what reading the store took.
-    give_back_memory();
+    rest::begin();
 
     if let Some(signal) = signals.forever().next() {
         tracing::info!(signal, "shutting down");

@@ -40,6 +40,24 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// What a server without objects may have of memory that is no file's. A release build has half of it.
+const AT_REST_KIB: u64 = 16 << 10;
+
+#[test]
+fn at_rest_it_has_given_back_what_its_start_took() {
+    let server = Server::start("at-rest", &[]);
+    let huge = || {
+        let pages = fs::read_to_string(format!("/proc/{}/smaps_rollup", server.pid())).unwrap_or_default();
+        let line = pages.lines().find(|line| line.starts_with("AnonHugePages:")).unwrap_or_default();
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok())
+    };
+    assert_eq!(huge(), Some(0), "small pages from the first byte on");
+    let at_rest = || Some(server.memory_kib("RssAnon")).filter(|kib| *kib < AT_REST_KIB);
+    let found = wait_for(PATIENCE, at_rest);
+    note(&format!("at rest: {found:?} KiB, and {} KiB of files", server.memory_kib("RssFile")));
+    assert!(found.is_some(), "{} KiB", server.memory_kib("RssAnon"));
+}
+
 #[test]
 fn flags() {
     let folder = scratch("flags");

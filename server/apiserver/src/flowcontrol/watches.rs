@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 
+use ringbolt_engine::counters;
 use ringbolt_protocol::{query, request_info::RequestInfo};
 
 use super::dealer::hash_flow;
@@ -18,7 +19,7 @@ pub struct WatchTracker {
 
 impl Default for WatchTracker {
     fn default() -> Self {
-        WatchTracker { counters: (0..APF_WATCH_COUNTERS).map(|_| AtomicU32::new(0)).collect() }
+        WatchTracker { counters: counters(APF_WATCH_COUNTERS) }
     }
 }
 
