@@ -27,6 +27,7 @@ use crate::{
     metrics::Metrics,
     serving::{
         clock::HttpDate,
+        lone_writes::LoneWrites,
         tasks::{Spawner, Timers},
     },
     templates::Templates,
@@ -60,8 +61,8 @@ pub struct CoreState {
     pub turn: Cell<Instant>,
     /// This core's part of API Priority and Fairness; nothing where that is off.
     pub flow_control: OnceCell<Rc<CoreFlowControl>>,
-    /// When a write ended that was the only one under way.
-    pub wrote_alone: Cell<Option<Instant>>,
+    /// Whether somebody writes one object after the other.
+    pub(crate) lone_writes: LoneWrites,
     /// Where the events of watches are counted; nowhere until it is set.
     pub metrics: OnceCell<Arc<Metrics>>,
     /// Events as they went out, for the next watcher that wants them so.
@@ -140,7 +141,7 @@ impl Future for UnderWay {
         let result = Pin::new(&mut self.write).poll(context);
         let core = &self.counted.core;
         if result.is_ready() {
-            core.wrote_alone.set((core.counters.writes_under_way.get() == 1).then(Instant::now));
+            core.lone_writes.ends(core.counters.writes_under_way.get() == 1, Instant::now);
         }
         result
     }
@@ -149,6 +150,7 @@ impl Future for UnderWay {
 impl CoreContext {
     /// Hands a write to the store. The future resolves once it is durable and published, or refused.
     pub fn submit(&self, write: Write) -> impl Future<Output = WriteResult> + Unpin + use<> {
+        self.lone_writes.begins(self.turn.get());
         let counted = Permit::count(self, |counters| &counters.writes_under_way);
         UnderWay { write: self.storage.submit(write), counted }
     }
@@ -169,7 +171,7 @@ impl CoreContext {
             min_request_timeout: Cell::new(limits::WATCH_TIMEOUT_MIN),
             turn: Cell::new(Instant::now()),
             flow_control: OnceCell::new(),
-            wrote_alone: Cell::new(None),
+            lone_writes: LoneWrites::default(),
             metrics: OnceCell::new(),
             frames: EventFrames::default(),
             verified_tokens: VerifiedTokens::default(),

@@ -118,17 +118,23 @@ const _: () = assert!(REQUEST_BODY < UPLOADS_SOFT_BYTES && UPLOADS_SOFT_BYTES < 
 pub const REQUEST_SERIES: usize = 4096;
 /// Series a core keeps of metrics by resource, a power of two; more resources than most clusters have.
 pub const RESOURCE_SERIES: usize = 1024;
-/// How long after a lone write a core stays awake for the next one: who writes one object after the other takes less from
-/// an answer to the next request.
+/// How soon after a lone write the next one belongs to the same row: an answer and a request within a rack.
+pub const IN_A_ROW: Duration = Duration::from_micros(500);
+/// How long after a lone write in a row a core stays awake for the next one: whoever writes one object after the other
+/// takes less from an answer to the next request.
 pub const NEXT_WRITE: Duration = Duration::from_micros(100);
 /// Shortest time a watch lives without `timeoutSeconds`, where `--min-request-timeout` says nothing else; each lives
 /// between this and twice as long, so that clients that came together do not come back together.
 pub const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
 /// How often a watch that takes bookmarks gets one (the watch cache's `bookmarkFrequency`).
 pub const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// Below so many connections woken for events nothing is gained by handing out the next ones later.
+/// Below so many connections woken for events nothing is gained by handing out the next ones later, as long as there are
+/// fewer than [`FAN_OUT_WATCHES_MIN`] watches on them.
 pub const FAN_OUT_CONNECTIONS_MIN: usize = 64;
-/// How long handing out rests for each connection that was woken: about twice what writing one event to it takes.
+/// From so many watches woken on, however few their connections.
+pub const FAN_OUT_WATCHES_MIN: usize = 256;
+/// How long handing out rests for each connection that was woken, or each watch where they are many: about twice what
+/// writing one event to a connection takes, ten times what it takes for a watch that shares one.
 pub const FAN_OUT_REST: Duration = Duration::from_micros(12);
 /// The longest such rest: what an event may wait here at most, so that with the writes it is there within 20 ms.
 pub const FAN_OUT_REST_MAX: Duration = Duration::from_millis(12);

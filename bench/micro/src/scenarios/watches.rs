@@ -45,7 +45,7 @@ fn watch(mut client: Client, server: &Server, watches: usize) -> Run {
     let least = changes.text.len() * watches;
     Box::new(move || {
         changes.next();
-        assert!(!hub.pump());
+        assert!(!hub.pump().more);
         let sent = client.woken();
         assert!(sent >= least, "{sent} bytes");
         client.give_back();
@@ -74,7 +74,7 @@ pub(super) fn hub(scale: Scale) -> Run {
         .collect();
     Box::new(move || {
         changes.next();
-        assert!(!hub.pump());
+        assert!(!hub.pump().more);
         for subscription in &subscriptions {
             assert!(subscription.next().is_some());
         }

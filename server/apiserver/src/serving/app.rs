@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use ringbolt_engine::{App, ConnInfo, CoreIo, Expected, Io, News, OutQueue, TimerKind, limits::VIGIL_MAX};
+use ringbolt_engine::{App, ConnInfo, CoreIo, Expected, Io, OutQueue, TimerKind};
 use ringbolt_protocol::exchange::Output;
 use ringbolt_storage::api::CommitListener;
 use rustls_pki_types::CertificateDer;
@@ -223,12 +223,7 @@ impl App for ServerApp {
 
     fn expects(&self, now: Instant) -> Option<Expected> {
         let core = &self.site.core;
-        // More of them share a flush and are served while the next one runs: they need not be waited for awake.
-        if core.counters.writes_under_way.get() == 1 {
-            return Some(Expected { news: News::Wake, until: now + VIGIL_MAX });
-        }
-        let until = core.wrote_alone.get()? + limits::NEXT_WRITE;
-        (until > now).then_some(Expected { news: News::Bytes, until })
+        core.lone_writes.expects(now, core.counters.writes_under_way.get())
     }
 
     fn core_woken(&mut self, core: &mut CoreIo<'_>) {
@@ -238,11 +233,13 @@ impl App for ServerApp {
         let rests = self.fan_out.rests(now);
         if !rests {
             let before = core.handle().wakes_waiting();
-            if hub.pump() {
+            let pumped = hub.pump();
+            if pumped.more {
                 // More than one round's worth: connections get their turn in between.
                 core.handle().wake_core();
             } else {
-                self.fan_out.done(now, core.handle().wakes_waiting().saturating_sub(before));
+                let connections = core.handle().wakes_waiting().saturating_sub(before);
+                self.fan_out.done(now, connections, pumped.woken);
             }
         }
         let events = (rests && !hub.is_current()).then(|| self.fan_out.rests_until());

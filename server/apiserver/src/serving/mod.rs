@@ -6,6 +6,7 @@ pub mod connection;
 pub mod exchanges;
 mod fan_out;
 pub mod headers;
+pub(crate) mod lone_writes;
 pub mod loopback;
 pub mod site;
 pub mod tasks;

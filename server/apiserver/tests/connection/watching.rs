@@ -61,7 +61,7 @@ fn write(rig: &Rig, resource: ResourceId, length: usize) {
 
 /// Hands committed events on, as the core does when it is woken.
 fn deliver(rig: &mut Rig) {
-    while rig.site.core.hub.pump() {}
+    while rig.site.core.hub.pump().more {}
     rig.wants = rig.connection.woken(&mut rig.socket);
 }
 

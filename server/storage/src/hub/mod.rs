@@ -89,6 +89,15 @@ impl Default for HubLimits {
     }
 }
 
+/// What a round of handing out came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pumped {
+    /// There are more events: call again.
+    pub more: bool,
+    /// Subscriptions that were woken.
+    pub woken: usize,
+}
+
 /// One core's hub. Clones are handles to the same hub.
 #[derive(Clone)]
 pub struct Hub(Rc<RefCell<State>>);
@@ -176,9 +185,9 @@ impl Hub {
         state.catch_up(id, 0);
         Ok(Subscription { hub: self.clone(), id })
     }
-    /// Dispatches newly committed events, a bounded number of them; true when there are more. Call it on the
-    /// hub's core after a [`crate::api::CommitListener`] was told, and again as long as it says true.
-    pub fn pump(&self) -> bool {
+    /// Dispatches newly committed events, a bounded number of them. Call it on the hub's core after a
+    /// [`crate::api::CommitListener`] was told, and again as long as it says that there are more.
+    pub fn pump(&self) -> Pumped {
         let mut state = self.0.borrow_mut();
         let more = state.pump();
         let now = state.clock.monotonic();
@@ -186,9 +195,10 @@ impl Hub {
             state.expire(now);
         }
         state.cut_for_pool();
+        let woken = state.to_wake.len();
         drop(state);
         self.wake();
-        more
+        Pumped { more, woken }
     }
     /// Cuts subscriptions whose oldest unread event is too old. [`Hub::pump`] does so by itself about once a
     /// second; call this from a timer so that it happens without new events as well.
