@@ -1,7 +1,7 @@
 //! The protection of TLS records in one direction: a key, a sequence number, and how the version frames them
 //! (RFC 8446 section 5.2, RFC 5246 section 6.2.3.3 with RFC 5288 and RFC 7905).
 
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use super::aead::{Algorithm, Key, TAG_BYTES};
 use rustls::{ConnectionTrafficSecrets, Error};
 
 /// Bytes of a record's header.
@@ -9,8 +9,6 @@ pub(super) const HEADER_BYTES: usize = 5;
 
 /// Content type of application data.
 pub(super) const APPLICATION_DATA: u8 = 23;
-
-const TAG_BYTES: usize = 16;
 
 /// How a version and a suite lay out a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +32,7 @@ pub(super) enum Unopened {
 
 /// A direction's protection.
 pub(super) struct Cipher {
-    key: LessSafeKey,
+    key: Key,
     iv: [u8; 12],
     sequence: u64,
     layout: Layout,
@@ -46,33 +44,29 @@ impl Cipher {
         tls13: bool,
         (sequence, secrets): (u64, ConnectionTrafficSecrets),
     ) -> Result<Cipher, Error> {
-        let (algorithm, key, iv, gcm) = match secrets {
-            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&aead::AES_128_GCM, key, iv, true),
-            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (&aead::AES_256_GCM, key, iv, true),
-            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
-                (&aead::CHACHA20_POLY1305, key, iv, false)
-            }
+        let (algorithm, key, iv) = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (Algorithm::Aes128Gcm, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (Algorithm::Aes256Gcm, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (Algorithm::ChaCha20Poly1305, key, iv),
             _ => return Err(Error::General("a cipher suite that has no records here".to_owned())),
         };
-        let layout = match (tls13, gcm) {
+        let layout = match (tls13, algorithm) {
             (true, _) => Layout::Tls13,
-            (false, true) => Layout::Tls12Explicit,
-            (false, false) => Layout::Tls12,
+            (false, Algorithm::Aes128Gcm | Algorithm::Aes256Gcm) => Layout::Tls12Explicit,
+            (false, Algorithm::ChaCha20Poly1305) => Layout::Tls12,
         };
         let iv = iv.as_ref().try_into().map_err(|_| Error::General("an IV of another length".to_owned()))?;
         Self::with_key(algorithm, key.as_ref(), iv, sequence, layout)
     }
 
     pub(super) fn with_key(
-        algorithm: &'static aead::Algorithm,
+        algorithm: Algorithm,
         key: &[u8],
         iv: [u8; 12],
         sequence: u64,
         layout: Layout,
     ) -> Result<Cipher, Error> {
-        let key = UnboundKey::new(algorithm, key)
-            .map_err(|_| Error::General("a key of another length".to_owned()))?;
-        Ok(Cipher { key: LessSafeKey::new(key), iv, sequence, layout })
+        Ok(Cipher { key: Key::new(algorithm, key)?, iv, sequence, layout })
     }
 
     /// The number of the next record.
@@ -108,7 +102,6 @@ impl Cipher {
 
     /// Makes a record of what lies behind `from`, where [`Cipher::begin`] was called and up to 2^14 bytes were added.
     pub(super) fn seal(&mut self, ty: u8, record: &mut Vec<u8>, from: usize) -> Result<(), Error> {
-        let nonce = Nonce::assume_unique_for_key(self.nonce());
         let (outer, at) = match self.layout {
             Layout::Tls13 => {
                 record.push(ty);
@@ -122,15 +115,14 @@ impl Cipher {
         let header = [outer, 3, 3, high, low];
         record[from..from + HEADER_BYTES].copy_from_slice(&header);
         let content = record.len() - at;
-        let sealed = match self.layout {
-            Layout::Tls13 => self.key.seal_in_place_separate_tag(nonce, Aad::from(header), &mut record[at..]),
+        let tag = match self.layout {
+            Layout::Tls13 => self.key.seal(self.nonce(), &header, &mut record[at..])?,
             Layout::Tls12Explicit | Layout::Tls12 => {
-                let aad = Aad::from(self.tls12_aad(header, content));
-                self.key.seal_in_place_separate_tag(nonce, aad, &mut record[at..])
+                let aad = self.tls12_aad(header, content);
+                self.key.seal(self.nonce(), &aad, &mut record[at..])?
             }
         };
-        let tag = sealed.map_err(|_| Error::EncryptError)?;
-        record.extend_from_slice(tag.as_ref());
+        record.extend_from_slice(&tag);
         // A nonce is used once: whoever seals sees to new keys long before the numbers end.
         self.sequence = self.sequence.checked_add(1).ok_or(Error::EncryptError)?;
         Ok(())
@@ -143,10 +135,7 @@ impl Cipher {
         };
         let header = *header;
         let content = match self.layout {
-            Layout::Tls13 => {
-                let nonce = Nonce::assume_unique_for_key(self.nonce());
-                self.key.open_in_place(nonce, Aad::from(header), body)
-            }
+            Layout::Tls13 => self.key.open(self.nonce(), &header, body),
             Layout::Tls12Explicit => {
                 let Some((explicit, body)) = body.split_first_chunk_mut::<8>() else {
                     return Err(Unopened::BadMac);
@@ -154,17 +143,14 @@ impl Cipher {
                 let Some(length) = body.len().checked_sub(TAG_BYTES) else { return Err(Unopened::BadMac) };
                 let mut nonce = self.iv;
                 nonce[4..].copy_from_slice(explicit);
-                let aad = Aad::from(self.tls12_aad(header, length));
-                self.key.open_in_place(Nonce::assume_unique_for_key(nonce), aad, body)
+                self.key.open(nonce, &self.tls12_aad(header, length), body)
             }
             Layout::Tls12 => {
                 let Some(length) = body.len().checked_sub(TAG_BYTES) else { return Err(Unopened::BadMac) };
-                let nonce = Nonce::assume_unique_for_key(self.nonce());
-                let aad = Aad::from(self.tls12_aad(header, length));
-                self.key.open_in_place(nonce, aad, body)
+                self.key.open(self.nonce(), &self.tls12_aad(header, length), body)
             }
         };
-        let content = content.map_err(|_| Unopened::BadMac)?;
+        let content = content.ok_or(Unopened::BadMac)?;
         self.sequence = self.sequence.checked_add(1).ok_or(Unopened::BadMac)?;
         if self.layout != Layout::Tls13 {
             return Ok((header[0], content));
@@ -191,7 +177,7 @@ mod tests {
 
     fn aes_128(key: &str, iv: &str, sequence: u64) -> Cipher {
         let iv = bytes(iv).try_into().unwrap();
-        Cipher::with_key(&aead::AES_128_GCM, &bytes(key), iv, sequence, Layout::Tls13).unwrap()
+        Cipher::with_key(Algorithm::Aes128Gcm, &bytes(key), iv, sequence, Layout::Tls13).unwrap()
     }
 
     fn sealed(cipher: &mut Cipher, ty: u8, content: &[u8]) -> Vec<u8> {
@@ -238,7 +224,7 @@ mod tests {
     #[test]
     fn every_layout_there_and_back_and_nothing_else() {
         for (algorithm, key) in
-            [(&aead::AES_128_GCM, 16), (&aead::AES_256_GCM, 32), (&aead::CHACHA20_POLY1305, 32)]
+            [(Algorithm::Aes128Gcm, 16), (Algorithm::Aes256Gcm, 32), (Algorithm::ChaCha20Poly1305, 32)]
         {
             for layout in [Layout::Tls13, Layout::Tls12Explicit, Layout::Tls12] {
                 let cipher = || {

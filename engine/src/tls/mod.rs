@@ -1,5 +1,6 @@
 //! TLS: what a listener is configured with, and the pump between wire bytes and plain bytes.
 
+mod aead;
 mod certificate;
 mod cipher;
 mod client;
