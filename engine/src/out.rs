@@ -221,13 +221,16 @@ impl Wire {
         self.segments.push_back(segment);
     }
 
-    /// A chunk at the end with that much room. The caller adds what it wrote to `bytes`.
+    /// A chunk at the end with that much room, of which a new one keeps [`limits::TLS_RECORD_LEAD_BYTES`] for itself. The
+    /// caller adds what it wrote to `bytes`.
     pub(crate) fn room(&mut self, room: usize, pool: &ChunkPool) -> Option<&mut Vec<u8>> {
         let fits = matches!(self.segments.back(),
             Some(Segment::Chunk { bytes, .. }) if bytes.capacity() - bytes.len() >= room);
         if !fits {
             let size = if self.segments.is_empty() { room } else { limits::CHUNK_LARGE_BYTES };
-            self.segments.push_back(Segment::Chunk { bytes: pool.take(size)?, from: 0 });
+            let mut bytes = pool.take(size)?;
+            bytes.resize(limits::TLS_RECORD_LEAD_BYTES, 0);
+            self.segments.push_back(Segment::Chunk { bytes, from: limits::TLS_RECORD_LEAD_BYTES });
         }
         match self.segments.back_mut() {
             Some(Segment::Chunk { bytes, .. }) => Some(bytes),
@@ -338,6 +341,25 @@ mod tests {
         assert!(queue.overflowed());
         queue.clear();
         assert_eq!(queue.pool.used_bytes(), 0);
+    }
+
+    #[test]
+    fn records_lie_off_the_bounds_of_pages() {
+        let pool = ChunkPool::new(usize::MAX);
+        let mut wire = Wire::default();
+        for content in [10, limits::TLS_RECORD_PLAIN_BYTES, limits::TLS_RECORD_PLAIN_BYTES] {
+            let room = content + limits::TLS_RECORD_OVERHEAD_BYTES;
+            let chunk = wire.room(room, &pool).unwrap();
+            assert_eq!(chunk.len(), limits::TLS_RECORD_LEAD_BYTES);
+            let capacity = chunk.capacity();
+            chunk.resize(chunk.len() + content + limits::TLS_RECORD_MADE_BYTES, 1);
+            assert_eq!(chunk.capacity(), capacity, "a whole record fits");
+            wire.bytes += content + limits::TLS_RECORD_MADE_BYTES;
+        }
+        assert_eq!(wire.segments.iter().map(Segment::len).sum::<usize>(), wire.bytes);
+        assert!(wire.segments.iter().all(|segment| segment.as_slice().iter().all(|byte| *byte == 1)));
+        wire.clear(&pool);
+        assert_eq!(pool.used_bytes(), 0);
     }
 
     #[test]
