@@ -184,7 +184,7 @@ impl Server {
         self.data.join("admin.kubeconfig")
     }
 
-    /// A value of `/proc/PID/status` in KiB (`VmRSS`, `VmHWM`).
+    /// A value of `/proc/PID/status` in KiB (`VmRSS`, `VmHWM`, `RssAnon`).
     pub fn memory_kib(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
         let line = status.lines().find(|l| l.starts_with(field));

@@ -159,7 +159,7 @@ fn requests_go_there_with_who_asks() {
 #[test]
 fn bodies_stream_both_ways() {
     let site = Site::registered("aggregated-bodies", &[]);
-    let memory = site.server.memory_kib("VmRSS");
+    let memory = site.server.memory_kib("RssAnon");
     // More than any object may have, and more than this server would keep.
     let body = vec![7; 24 << 20];
     let answer = site.connect().request("POST", &format!("{BELOW}/big"), "text/plain", &body).unwrap();
@@ -175,7 +175,7 @@ fn bodies_stream_both_ways() {
     let answer = site.get(&format!("{BELOW}/long"));
     assert_eq!((answer.status, answer.body.len()), (200, 8 << 20));
     assert!(answer.body.iter().all(|byte| *byte == b'x'));
-    let grown = site.server.memory_kib("VmRSS").saturating_sub(memory);
+    let grown = site.server.memory_kib("RssAnon").saturating_sub(memory);
     assert!(grown < 16 << 10, "{grown} KiB more than before");
 }
 
