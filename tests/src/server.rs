@@ -5,7 +5,11 @@ use std::{
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -31,6 +35,36 @@ pub struct Server {
     /// Plain port for HTTP/1.1 and prior-knowledge HTTP/2.
     pub plain_port: u16,
     extra: Vec<String>,
+}
+
+/// A value of `/proc/PID/status` in KiB.
+fn memory_kib(pid: u32, field: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with(field));
+    line.and_then(|l| l.split_whitespace().nth(1)).and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// The memory of a server that is no file's (pages of the program come and go with what it does), looked at every
+/// millisecond: in that time a process takes a few MiB at most.
+pub struct MemoryWatch {
+    first: u64,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u64>>,
+}
+
+impl MemoryWatch {
+    /// Ends it, and tells by how many KiB the server had grown at most.
+    pub fn grown_kib(mut self) -> u64 {
+        self.over.store(true, Ordering::Release);
+        let thread = self.thread.take().expect("nobody ended it");
+        thread.join().expect("it only reads") - self.first
+    }
+}
+
+impl Drop for MemoryWatch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+    }
 }
 
 /// The binary under test: `$RINGBOLT_BIN`, else what `cargo build --release` made.
@@ -186,9 +220,27 @@ impl Server {
 
     /// A value of `/proc/PID/status` in KiB (`VmRSS`, `VmHWM`, `RssAnon`).
     pub fn memory_kib(&self, field: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
-        let line = status.lines().find(|l| l.starts_with(field));
-        line.and_then(|l| l.split_whitespace().nth(1)).and_then(|n| n.parse().ok()).unwrap_or(0)
+        memory_kib(self.pid(), field)
+    }
+
+    /// Watches its memory from now on.
+    pub fn watch_memory(&self) -> MemoryWatch {
+        let (pid, over) = (self.pid(), Arc::new(AtomicBool::new(false)));
+        let seen = over.clone();
+        let anonymous = move || memory_kib(pid, "RssAnon");
+        let first = anonymous();
+        let watch = move || {
+            let mut peak = first;
+            loop {
+                let last = seen.load(Ordering::Acquire);
+                peak = peak.max(anonymous());
+                if last {
+                    return peak;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        MemoryWatch { first, over, thread: Some(std::thread::spawn(watch)) }
     }
 
     /// User and system CPU time used so far.

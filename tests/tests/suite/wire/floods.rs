@@ -133,12 +133,11 @@ fn floods_of_frames() {
     for flood in FLOODS {
         let server = Server::start("flood", &[]);
         let bystander = Bystander::start(&server);
-        let (memory, cpu, start) = (server.memory_kib("RssAnon"), server.cpu(), Instant::now());
+        let (memory, cpu, start) = (server.watch_memory(), server.cpu(), Instant::now());
         let calm = (0..CONNECTIONS).filter(|_| pour(&server, flood) == Some(ENHANCE_YOUR_CALM)).count();
         let (took, cpu) = (start.elapsed(), server.cpu() - cpu);
         bystander.assert_served(Duration::from_secs(2));
-        // Nothing is given back before the server has rested for a second.
-        let grown = server.memory_kib("RssAnon").saturating_sub(memory);
+        let grown = memory.grown_kib();
         note(&format!(
             "flood of {}: {CONNECTIONS} connections in {took:?}, {cpu:?} of CPU, {grown} KiB",
             flood.name
@@ -165,8 +164,7 @@ fn floods_of_frames() {
 fn slow_heads() {
     const SLOW: usize = 200;
     let server = Server::start("slow", &[]);
-    let memory = server.memory_kib("RssAnon");
-    let mut peak = memory;
+    let memory = server.watch_memory();
     let start = Instant::now();
     let mut slow: Vec<Wire> = (0..SLOW).map(|_| Wire::plain(&server)).collect();
     let head = format!("{}X: {}", Connection::head("GET", "/version"), "x".repeat(1000));
@@ -199,10 +197,9 @@ fn slow_heads() {
             "cut too early, after {since:?}"
         );
         assert_eq!(others.get("/version").unwrap().status, 200);
-        peak = peak.max(server.memory_kib("RssAnon"));
         std::thread::sleep(Duration::from_secs(1));
     }
-    let grown = peak - memory;
+    let grown = memory.grown_kib();
     assert!(grown < 8 << 10, "the server grew by {grown} KiB");
 }
 

@@ -54,8 +54,7 @@ fn ten_thousand_idle_connections() {
     let server = Server::start("idle", &[]);
     let mut watcher = Connection::plain(&server);
     assert_eq!(watcher.get("/version").unwrap().status, 200);
-    // Pages of the program come and go with what it does.
-    let (memory, start) = (server.memory_kib("RssAnon") as usize, Instant::now());
+    let (memory, start) = (server.watch_memory(), Instant::now());
     let silent: Vec<Wire> = (0..SILENT).map(|_| Wire::plain(&server)).collect();
     let mut warm: Vec<Connection> = (0..WARM).map(|_| Connection::plain(&server)).collect();
     for connection in &mut warm {
@@ -74,7 +73,7 @@ fn ten_thousand_idle_connections() {
         assert_eq!(connection.get("/version").unwrap().status, 200);
     }
     let opened = start.elapsed();
-    let grown = (server.memory_kib("RssAnon") as usize).saturating_sub(memory);
+    let grown = memory.grown_kib() as usize;
     let cpu = server.cpu();
     std::thread::sleep(Duration::from_secs(2));
     let cpu = server.cpu() - cpu;
