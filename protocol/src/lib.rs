@@ -13,3 +13,5 @@ pub mod path;
 pub mod query;
 pub mod request_info;
 pub mod selector;
+pub mod spdy;
+pub mod websocket;

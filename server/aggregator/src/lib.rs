@@ -11,7 +11,6 @@ mod availability;
 mod backend;
 mod definitions;
 mod discovery_documents;
-mod forwarding;
 mod inbox;
 mod limits;
 mod manager;

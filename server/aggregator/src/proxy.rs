@@ -1,22 +1,20 @@
 //! Requests of clients that another server answers (`proxyHandler`, `UpgradeAwareHandler`).
 
-use std::{sync::Arc, task::Waker};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, header};
+use http::{Request, header};
 use ringbolt_apiserver::{
-    relay::{Relay, RelayHead, RelayOut},
     request::{self, Request as ClientRequest},
-    response::{Outcome, Response, StreamState, TEXT},
+    response::Outcome,
     response_writers::plain_error,
     routes::Handler,
 };
-use ringbolt_outgoing::{Call, CallError, Head};
 use ringbolt_protocol::head::BodyLength;
+use ringbolt_proxy::{Failures, Forward, Relayed, encode_query, escape_path};
 
 use crate::{
     backend::Backend,
-    forwarding,
     inbox::Resources,
     limits,
     resolver::{Resolver, Routing},
@@ -57,8 +55,17 @@ fn serve(proxying: Proxying, backend: &Backend, available: bool, request: &Clien
             return unavailable();
         }
     };
-    let upgrade = forwarding::is_upgrade(request.head);
-    let outgoing = match forwarding::request(request, &destination.address(), upgrade) {
+    let upgrade = ringbolt_proxy::is_upgrade(request.head);
+    let address = destination.address();
+    let forward = Forward {
+        target: ringbolt_proxy::target(request.info.path, &encode_query(request.head.query())),
+        host: address.as_bytes(),
+        upgrade,
+        uri: &escape_path(request.info.path),
+        forwarded_host: Some(&address),
+        identifies: true,
+    };
+    let outgoing = match ringbolt_proxy::request(request, &forward) {
         Ok(outgoing) => outgoing,
         Err(error) => return Outcome::Ready(plain_error(503, &error)),
     };
@@ -71,114 +78,10 @@ fn serve(proxying: Proxying, backend: &Backend, available: bool, request: &Clien
     if !has_body && !upgrade {
         call.finish();
     }
-    Outcome::Relay(Box::new(Proxied {
-        call,
-        begun: false,
-        upgrade,
-        upgraded: false,
-        lasts: request::is_long_running(request.info),
-        rejects_redirects: proxying.rejects_redirects,
-    }))
-}
-
-/// A request that is with another server.
-struct Proxied {
-    call: Call,
-    /// The head of its answer has gone to the client.
-    begun: bool,
-    /// The client asked for another protocol.
-    upgrade: bool,
-    /// It has it.
-    upgraded: bool,
-    lasts: bool,
-    rejects_redirects: bool,
-}
-
-impl Proxied {
-    /// Begins to answer; answers whether parts follow.
-    fn begin(&mut self, head: Result<Head, CallError>, out: &mut dyn RelayOut) -> bool {
-        let head = match head {
-            Ok(head) => head,
-            Err(error) => {
-                out.answer(plain_error(503, &error.text));
-                return false;
-            }
-        };
-        let bare = self.upgrade && !head.upgraded;
-        if bare && head.status < 400 {
-            let why = format!("invalid upgrade response: status code {}", head.status);
-            out.answer(plain_error(503, &why));
-            return false;
-        }
-        let redirects = (300..400).contains(&head.status)
-            && head.headers.get(header::LOCATION).is_some_and(|location| !location.is_empty());
-        if self.rejects_redirects && redirects && !self.upgrade {
-            let why = "the backend attempted to redirect this request, which is not permitted";
-            out.answer(Response::new(502, TEXT, why));
-            return false;
-        }
-        self.upgraded = head.upgraded;
-        out.begin(&RelayHead {
-            status: head.status,
-            headers: answered(&head.headers, head.upgraded),
-            bare,
-            upgraded: head.upgraded,
-        });
-        true
-    }
-}
-
-/// The fields of an answer that are for the client.
-fn answered(headers: &HeaderMap, upgraded: bool) -> Vec<(Box<str>, Bytes)> {
-    let hop = forwarding::HopByHop::of(headers);
-    headers
-        .iter()
-        .filter(|(name, _)| upgraded || !hop.has(name.as_str()))
-        .map(|(name, value)| (name.as_str().into(), Bytes::copy_from_slice(value.as_bytes())))
-        .collect()
-}
-
-impl Relay for Proxied {
-    fn data(&mut self, part: &[u8]) {
-        self.call.send(Bytes::copy_from_slice(part));
-    }
-
-    fn end(&mut self) {
-        self.call.finish();
-    }
-
-    fn poll(&mut self, waker: &Waker, room: usize, out: &mut dyn RelayOut) -> StreamState {
-        out.passed(self.call.take_sent(waker));
-        if !self.begun {
-            let std::task::Poll::Ready(head) = self.call.poll_head(waker) else {
-                return StreamState::Pending;
-            };
-            self.begun = true;
-            if !self.begin(head, out) {
-                return StreamState::End;
-            }
-        }
-        let mut sent = 0;
-        while sent < room {
-            match self.call.poll_part(waker) {
-                std::task::Poll::Pending => return StreamState::Pending,
-                std::task::Poll::Ready(None) => return StreamState::End,
-                std::task::Poll::Ready(Some(Ok(part))) => {
-                    sent += part.len();
-                    out.put(part);
-                }
-                std::task::Poll::Ready(Some(Err(error))) => {
-                    tracing::debug!(%error, "the answer of another server broke off");
-                    return StreamState::Abort;
-                }
-            }
-        }
-        StreamState::Full
-    }
-
-    fn is_watch(&self) -> bool {
-        self.lasts || self.upgraded
-    }
+    let relayed = Relayed::new(call, Failures::Plain, upgrade)
+        .lasting(request::is_long_running(request.info))
+        .rejecting_redirects(proxying.rejects_redirects);
+    Outcome::Relay(Box::new(relayed))
 }
 
 /// A request of this server itself to another one.

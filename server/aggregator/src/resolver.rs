@@ -97,7 +97,12 @@ impl Resolver<'_> {
             }
             (_, kind) => return Err(format!("unsupported service type {kind:?}")),
         };
-        Ok(Destination { host, port, server_name: format!("{name}.{namespace}.svc") })
+        Ok(Destination {
+            host,
+            port,
+            server_name: format!("{name}.{namespace}.svc"),
+            ..Destination::default()
+        })
     }
 
     /// One of the ready endpoints, of the preferred family where there is one.

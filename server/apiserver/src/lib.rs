@@ -4,6 +4,7 @@
 pub mod admission;
 pub mod authentication;
 pub mod authorization;
+pub mod connector;
 pub mod conversion;
 pub mod core;
 pub mod discovery;

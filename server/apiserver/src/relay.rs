@@ -44,4 +44,8 @@ pub trait Relay {
     fn poll(&mut self, waker: &Waker, room: usize, out: &mut dyn RelayOut) -> StreamState;
     /// Whether it lasts: no timeout counts for it, and it ends in good order when the server goes down.
     fn is_watch(&self) -> bool;
+    /// Whether it counts among the requests of this server. The other server counts what is its own.
+    fn is_counted(&self) -> bool {
+        false
+    }
 }

@@ -3,35 +3,50 @@
 use ringbolt_machinery::status::{Details, Reason, Status};
 use ringbolt_protocol::{
     head::Head,
-    media_type::{self, Format},
+    media_type::{self, Format, MediaType},
 };
 
 use crate::response::{JSON, Response, TEXT};
 
 /// A failed request, as it was asked for: JSON, YAML or protobuf, indented for people.
 pub fn error(head: &Head<'_>, status: &Status) -> Response {
-    let agent = head.header("user-agent").unwrap_or_default();
-    let wanted = media_type::error_media_type(head.header("accept"), head.query(), agent);
-    let mut body = Vec::new();
-    match wanted.format {
-        Format::Json if wanted.pretty => {
-            status.encode_json(&mut body);
-            body = indent(&body);
-        }
-        Format::Json => {
-            status.encode_json(&mut body);
-            body.push(b'\n');
-        }
-        Format::Yaml => {
-            let json = json(status);
-            // What was just encoded reads back; were it not so, the text itself would still tell.
-            if ringbolt_machinery::yaml::from_json(&json, &mut body).is_err() {
-                body = json;
-            }
-        }
-        Format::Protobuf => status.encode_protobuf(&mut body),
+    Errors::of(head).response(status)
+}
+
+/// How a client wants to be told of a failure that may come when its request is not at hand any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Errors(MediaType);
+
+impl Errors {
+    /// As the head of its request says.
+    pub fn of(head: &Head<'_>) -> Errors {
+        let agent = head.header("user-agent").unwrap_or_default();
+        Errors(media_type::error_media_type(head.header("accept"), head.query(), agent))
     }
-    with_retry_after(Response::new(status.code, wanted.format.content_type(), body), status)
+
+    /// A failure.
+    pub fn response(self, status: &Status) -> Response {
+        let mut body = Vec::new();
+        match self.0.format {
+            Format::Json if self.0.pretty => {
+                status.encode_json(&mut body);
+                body = indent(&body);
+            }
+            Format::Json => {
+                status.encode_json(&mut body);
+                body.push(b'\n');
+            }
+            Format::Yaml => {
+                let json = json(status);
+                // What was just encoded reads back; were it not so, the text itself would still tell.
+                if ringbolt_machinery::yaml::from_json(&json, &mut body).is_err() {
+                    body = json;
+                }
+            }
+            Format::Protobuf => status.encode_protobuf(&mut body),
+        }
+        with_retry_after(Response::new(status.code, self.0.format.content_type(), body), status)
+    }
 }
 
 /// Refuses a client that wants neither the one type a document has nor everything: as go-restful reads `Accept`, by whole

@@ -160,7 +160,9 @@ impl RouteTable {
 
     /// Whether another server answers a request.
     pub fn relays(&self, info: &RequestInfo<'_>, path: &str) -> bool {
-        self.layer.has_proxies() && self.layer.proxy(info, path).is_some()
+        // Kubelets, pods and services get bodies as they come.
+        (info.subresource == "proxy" && info.api_group.is_empty())
+            || (self.layer.has_proxies() && self.layer.proxy(info, path).is_some())
     }
 
     /// Whether a request's resource is on the table: only then do its names become labels of metrics.
@@ -277,7 +279,9 @@ impl Served {
         if verbs.is_empty() || misplaced {
             return Route::UnknownResource;
         }
-        if verbs.contains(info.verb) { Route::Resource(&self.endpoint) } else { Route::MethodNotAllowed }
+        // OPTIONS has no verb; who is behind a proxy may have an answer to it.
+        let takes = verbs.contains(info.verb) || (takes_path && info.verb == Verb::None);
+        if takes { Route::Resource(&self.endpoint) } else { Route::MethodNotAllowed }
     }
 }
 

@@ -24,15 +24,40 @@ use crate::{
     tls::{TlsConfigs, TlsSettings},
 };
 
+/// What is spoken at a destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// HTTP/1.1 as it is.
+    Http,
+    /// Either protocol, under TLS.
+    #[default]
+    Https,
+}
+
+impl Scheme {
+    /// As URLs have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+}
+
 /// Where a call goes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Destination {
+    /// What is spoken there.
+    pub scheme: Scheme,
     /// An address, or a name to look up.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Who is expected there.
+    /// Who is expected there, under TLS.
     pub server_name: String,
+    /// Addresses of this machine, and of its link, are none of it: who has a client's requests sent must not reach what
+    /// trusts this server.
+    pub only_global: bool,
 }
 
 impl Destination {
@@ -220,7 +245,7 @@ mod tests {
     #[test]
     fn addresses() {
         let check = |host: &str, expect: &str| {
-            let destination = Destination { host: host.to_owned(), port: 443, server_name: String::new() };
+            let destination = Destination { host: host.to_owned(), port: 443, ..Destination::default() };
             assert_eq!(destination.address(), expect);
         };
         check("10.0.0.1", "10.0.0.1:443");
@@ -230,7 +255,12 @@ mod tests {
 
     #[test]
     fn targets_by_protocol() {
-        let destination = Destination { host: "10.0.0.1".to_owned(), port: 443, server_name: "s".to_owned() };
+        let destination = Destination {
+            host: "10.0.0.1".to_owned(),
+            port: 443,
+            server_name: "s".to_owned(),
+            ..Destination::default()
+        };
         let request = || {
             let request = Request::get("/apis/a/v1?x=%20").header("host", "h:1");
             request.body(Upload::none()).unwrap()

@@ -7,6 +7,8 @@ use std::{error::Error, fmt, io};
 pub enum Failure {
     /// There is no connection.
     Dial,
+    /// Nobody knows the host's address.
+    Lookup,
     /// The other end is not who it should be, or does not speak TLS.
     Tls,
     /// The connection ended.
@@ -19,6 +21,8 @@ pub enum Failure {
     Busy,
     /// The answer is longer than it may be.
     TooLong,
+    /// It would have gone where it must not.
+    NotAllowed,
 }
 
 /// A failed call.
@@ -39,6 +43,10 @@ impl CallError {
         CallError::new(Failure::Busy, "too many calls are in work")
     }
 
+    pub(crate) fn not_allowed() -> Self {
+        CallError::new(Failure::NotAllowed, "address not allowed")
+    }
+
     /// A connection to `address` that did not come about.
     pub(crate) fn dial(address: &str, error: &io::Error) -> Self {
         CallError::new(Failure::Dial, format!("dial tcp {address}: {}", dial_text(error)))
@@ -46,7 +54,7 @@ impl CallError {
 
     /// A host whose address nobody knows.
     pub(crate) fn lookup(host: &str) -> Self {
-        CallError::new(Failure::Dial, format!("dial tcp: lookup {host}: no such host"))
+        CallError::new(Failure::Lookup, format!("dial tcp: lookup {host}: no such host"))
     }
 
     /// A handshake that failed.

@@ -119,7 +119,7 @@ impl Hook {
             resolver,
             place,
             origin,
-            path: clean(&path),
+            path: clean_path(&path),
         })
     }
 
@@ -178,7 +178,7 @@ impl Hook {
             Place::Service(service) => {
                 let found = self.resolver.resolve(&service.namespace, &service.name, service.port);
                 let (host, port) = found.map_err(|why| CallError::new(Failure::Dial, why))?;
-                Ok(Destination { host, port, server_name: server_name(service) })
+                Ok(Destination { host, port, server_name: server_name(service), ..Destination::default() })
             }
         }
     }
@@ -217,7 +217,8 @@ fn parse(url: &str) -> Result<(Destination, String, String), String> {
     if host.is_empty() {
         return Err(unusable());
     }
-    let destination = Destination { host: host.to_owned(), port, server_name: host.to_owned() };
+    let destination =
+        Destination { host: host.to_owned(), port, server_name: host.to_owned(), ..Destination::default() };
     Ok((destination, format!("https://{authority}"), path.to_owned()))
 }
 
@@ -226,7 +227,7 @@ fn is_local(host: &str) -> bool {
 }
 
 /// A path as it is sent: from the root, without what leads nowhere.
-fn clean(path: &str) -> String {
+pub fn clean_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn paths() {
-        let check = |path: &str, expect: &str| assert_eq!(clean(path), expect);
+        let check = |path: &str, expect: &str| assert_eq!(clean_path(path), expect);
         check("", "/");
         check("/", "/");
         check("/a//b/./c/", "/a/b/c");

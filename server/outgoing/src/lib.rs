@@ -20,10 +20,11 @@ mod verifier;
 
 pub use self::{
     call::{Call, Head},
-    client::{Client, Destination},
+    client::{Client, Destination, Scheme},
+    connect::is_global,
     error::{CallError, Failure},
     fetch::{Answer, Pending},
-    hook::{Hook, HookConfig, HookService, Posted, ServiceResolver},
+    hook::{Hook, HookConfig, HookService, Posted, ServiceResolver, clean_path},
     pipe::Pipe,
     runtime::Outgoing,
     tls::{ClientPair, TlsSettings},

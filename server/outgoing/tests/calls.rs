@@ -89,7 +89,12 @@ impl Server {
     }
 
     fn destination(&self) -> Destination {
-        Destination { host: "127.0.0.1".to_owned(), port: self.port, server_name: NAME.to_owned() }
+        Destination {
+            host: "127.0.0.1".to_owned(),
+            port: self.port,
+            server_name: NAME.to_owned(),
+            ..Destination::default()
+        }
     }
 }
 

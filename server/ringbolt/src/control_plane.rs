@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ringbolt_apiserver::{
     admission::{Admission, dynamic::DynamicPlugins},
     authentication::service_account::openid,
+    connector::Connector,
     endpoints,
     flowcontrol::consumer::FlowControlObjects,
     metrics::Deprecated,
@@ -33,6 +34,8 @@ pub struct Parts {
     pub policies: Policies,
     /// The webhooks that convert custom objects.
     pub converters: ConverterFactory,
+    /// What goes to kubelets, pods and services.
+    pub connector: Arc<dyn Connector>,
 }
 
 /// Puts the main server in front of `delegate`.
@@ -42,7 +45,7 @@ pub fn server(
     schema: &'static Schema,
     registry: Registry,
     settings: &Settings,
-    Parts { root_ca, trust, policies, converters }: Parts,
+    Parts { root_ca, trust, policies, converters, connector }: Parts,
 ) -> Result<GenericApiServer, String> {
     let reviewers = config.reviewers();
     let mut server = GenericApiServer::new(config, delegate);
@@ -105,7 +108,15 @@ pub fn server(
     for served in served.iter_mut().filter(|s| s.ttl_seconds > 0) {
         served.ttl_seconds = settings.event_ttl.as_secs();
     }
-    endpoints::install_all(server.routes(), schema, served, &virtuals, &reviewers, namespaces, &admission);
+    endpoints::install_all(
+        server.routes(),
+        schema,
+        endpoints::Resources { stored: served, not_stored: &virtuals },
+        &reviewers,
+        Some(connector),
+        namespaces,
+        &admission,
+    );
     server.live().add_built_in(schema, |resource| listed.iter().any(|facts| std::ptr::eq(*facts, resource)));
     server.live().set_server_address(settings.advertised.to_string());
     version::install(server.routes());

@@ -20,6 +20,7 @@ mod front;
 mod identity_lease;
 mod inspect;
 mod kubeconfig;
+mod kubelets;
 mod layout;
 mod lifecycle;
 mod pages;

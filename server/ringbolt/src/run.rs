@@ -114,13 +114,14 @@ pub fn run(flags: &Flags, begun: Instant) -> Result<(), String> {
     let outgoing = Outgoing::default();
     let services = stored.services(store.clone(), &settings.aggregation);
     let converters = ConverterFactory::new(outgoing.clone(), services);
+    let connector = settings.kubelets.open(outgoing.clone(), &mut files)?;
     let mut server = control_plane::server(
         config.complete(),
         NotFound,
         schema,
         registry,
         &settings,
-        control_plane::Parts { root_ca: keys.root_ca().to_owned(), trust, policies, converters },
+        control_plane::Parts { root_ca: keys.root_ca().to_owned(), trust, policies, converters, connector },
     )?;
     let proxy_identity = settings.aggregation.open(&mut files)?;
     aggregation::install(&mut server, &settings.aggregation, stored, proxy_identity, outgoing)?;

@@ -17,8 +17,8 @@ use ringbolt_engine::TlsVersion;
 
 use crate::{
     admission_plugins, aggregation::AggregationSettings, authentication::AuthenticationSettings,
-    authorization_config, flags::Flags, front, pki::Names, service_account::ServiceAccountSettings,
-    serving::SniFiles,
+    authorization_config, flags::Flags, front, kubelets::KubeletFlags, pki::Names,
+    service_account::ServiceAccountSettings, serving::SniFiles,
 };
 
 /// Where the serving certificate comes from.
@@ -103,6 +103,8 @@ pub struct Settings {
     pub quota_bytes: u64,
     /// Other servers' APIs.
     pub aggregation: AggregationSettings,
+    /// Kubelets, and how they are reached.
+    pub kubelets: KubeletFlags,
     /// `--embedded-controllers`
     pub controllers: Controllers,
     /// All flags and their values, for people to see.
@@ -199,6 +201,7 @@ impl Settings {
             event_ttl: flags.duration("event-ttl"),
             quota_bytes: flags.bytes("storage-quota-bytes"),
             aggregation: AggregationSettings::new(flags, &mut errors),
+            kubelets: KubeletFlags::new(flags, &mut errors),
             controllers: controllers(flags, &mut errors),
             flags: flags.shown(),
             without_effect: flags.without_effect(),
@@ -543,6 +546,8 @@ mod tests {
         check("--max-requests-inflight=-1", "negative");
         check("--tls-min-version=VersionTLS11", "VersionTLS12");
         check("--embedded-controllers=gc", "there is no controller \"gc\"");
+        check("--kubelet-client-key=k", "--kubelet-client-certificate and --kubelet-client-key go together");
+        check("--kubelet-port=70000", "--kubelet-port 70000 must be between 1 and 65535");
         check("--request-timeout=0s", "can not be zero");
         check("--min-request-timeout=-1", "--min-request-timeout can not be negative value");
         check("--enable-admission-plugins=Nonsense", "plugin \"Nonsense\" is unknown");

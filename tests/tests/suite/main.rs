@@ -8,6 +8,7 @@ mod bootstrap;
 mod clients;
 mod cluster;
 mod compat;
+mod connections;
 mod controllers;
 mod conversion;
 mod crash;

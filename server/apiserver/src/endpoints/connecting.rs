@@ -1,23 +1,33 @@
 //! Admission of connections (CONNECT): to what pods, services and nodes stand for.
 
-use std::sync::Arc;
+use std::{
+    cell::RefCell,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
 
 use bumpalo::Bump;
+use bytes::Bytes;
 use ringbolt_machinery::{
     schema::Schema,
+    status::Status,
     value::{Map, Value},
 };
 use ringbolt_protocol::query;
 use ringbolt_storage::object::ResourceId;
 
-use super::{answer, not_stored, resource::ResourceStore};
+use super::{answer, location::proxied_path, not_stored, resource::ResourceStore};
 use crate::{
     admission::{
         Attributes, Operation,
         dynamic::{Call, Dynamic, OperationOptions},
     },
+    connector::Start,
+    relay::{Relay, RelayOut},
     request::Request,
-    response::Outcome,
+    response::{Outcome, Response, StreamState},
     routes::ResourceEndpoint,
 };
 
@@ -39,10 +49,16 @@ enum Options {
     Path,
 }
 
-/// An endpoint that connects, behind dynamic admission. As long as nothing is proxied it only looks whether it could be,
-/// so that what it has to say may be found out before it is admitted.
+/// Finds out where a request leads.
+pub(super) trait Connects: Send + Sync {
+    /// Nothing is sent before what this answers is called.
+    fn prepare(&self, request: &Request<'_>) -> Result<Start, Status>;
+}
+
+/// An endpoint that connects, behind dynamic admission. Where it leads is found before it is admitted, as long as the
+/// request is at hand, and told afterwards.
 pub(crate) struct Connecting {
-    inner: Arc<dyn ResourceEndpoint>,
+    inner: Arc<dyn Connects>,
     of: Arc<ResourceStore>,
     kind: Arc<ResourceStore>,
     subresource: &'static str,
@@ -50,43 +66,43 @@ pub(crate) struct Connecting {
 }
 
 impl Connecting {
-    /// `inner`, behind admission where it is a subresource of `of` that connects.
-    pub(crate) fn behind(
+    /// `inner`, behind admission: a subresource of `of`.
+    pub(super) fn behind(
         schema: &'static Schema,
         namespaces: ResourceId,
         of: &Arc<ResourceStore>,
         name: &str,
-        inner: Arc<dyn ResourceEndpoint>,
-    ) -> Arc<dyn ResourceEndpoint> {
-        let found = CONNECTIONS.iter().find(|(resource, subresource, ..)| {
+        inner: Arc<dyn Connects>,
+    ) -> Option<Arc<dyn ResourceEndpoint>> {
+        let &(_, subresource, kind, options) = CONNECTIONS.iter().find(|(resource, subresource, ..)| {
             of.group().is_empty() && of.resource() == *resource && *subresource == name
-        });
-        let Some(&(_, subresource, kind, options)) = found else { return inner };
-        let Some(kind) = not_stored::kind_of_subresource(schema, ("", "v1", kind), None, namespaces) else {
-            return inner;
-        };
-        Arc::new(Connecting { inner, of: of.clone(), kind, subresource, options })
+        })?;
+        let kind = not_stored::kind_of_subresource(schema, ("", "v1", kind), None, namespaces)?;
+        Some(Arc::new(Connecting { inner, of: of.clone(), kind, subresource, options }))
     }
 }
 
 impl ResourceEndpoint for Connecting {
     fn serve(&self, request: &Request<'_>) -> Outcome {
+        if query::get(request.head.query(), "dryRun").is_some() {
+            return answer::failed(request, &Status::bad_request("dryRun is not supported"));
+        }
+        let prepared = self.inner.prepare(request);
         let Some(dynamic) = Dynamic::of(&self.of, request, OperationOptions::default) else {
-            return self.inner.serve(request);
-        };
-        let answered = match self.inner.serve(request) {
-            Outcome::Ready(response) => response,
-            other => return other,
+            return match prepared {
+                Ok(start) => start(),
+                Err(status) => answer::failed(request, &status),
+            };
         };
         let info = request.info;
         let (of, kind, subresource) = (self.of.clone(), self.kind.clone(), self.subresource);
         let (core, user) = (request.core.clone(), request.user.clone());
         let (namespace, name) = (of.namespace(info).to_owned(), info.name.to_owned());
-        let given = Given::read(self.options, info.path, info.name, request.head.query());
+        let given = Given::read(self.options, info.path, info.parts.len(), request.head.query());
         let refused = answer::for_failures(request);
-        Outcome::Task(Box::pin(async move {
+        let admission = Box::pin(async move {
             let arena = core.take_arena();
-            let warnings = std::cell::RefCell::default();
+            let warnings = RefCell::default();
             let attributes = Attributes {
                 operation: Operation::Connect,
                 served: &of.served,
@@ -111,11 +127,79 @@ impl ResourceEndpoint for Connecting {
             if admitted.is_ok() {
                 admitted = dynamic.validate(call, &arena, Some(&options), None).await;
             }
-            match admitted {
-                Ok(()) => answered,
-                Err(status) => refused.failure(&status, &warnings.borrow()),
+            match admitted.and(prepared) {
+                Ok(start) => start(),
+                Err(status) => Outcome::Ready(refused.failure(&status, &warnings.borrow())),
             }
-        }))
+        });
+        Outcome::Relay(Box::new(Admitting::Waiting { admission, early: Vec::new(), ended: false }))
+    }
+}
+
+/// A connection that waits for its admission.
+enum Admitting {
+    Waiting {
+        admission: Pin<Box<dyn Future<Output = Outcome>>>,
+        /// What has come of its body; flow control bounds it, which gets none of it back.
+        early: Vec<Bytes>,
+        /// That body is at its end.
+        ended: bool,
+    },
+    Under(Box<dyn Relay>),
+}
+
+/// Answers what a task of a connection came to.
+fn answer_with(outcome: Outcome, out: &mut dyn RelayOut) -> Option<Box<dyn Relay>> {
+    match outcome {
+        Outcome::Relay(relay) => return Some(relay),
+        Outcome::Ready(response) => out.answer(response),
+        Outcome::Task(_) | Outcome::Queued | Outcome::Stream(..) => {
+            // A connector answers with none of these.
+            out.answer(Response { status: 500, ..Response::default() });
+        }
+    }
+    None
+}
+
+impl Relay for Admitting {
+    fn data(&mut self, part: &[u8]) {
+        match self {
+            Admitting::Waiting { early, .. } => early.push(Bytes::copy_from_slice(part)),
+            Admitting::Under(relay) => relay.data(part),
+        }
+    }
+
+    fn end(&mut self) {
+        match self {
+            Admitting::Waiting { ended, .. } => *ended = true,
+            Admitting::Under(relay) => relay.end(),
+        }
+    }
+
+    fn poll(&mut self, waker: &Waker, room: usize, out: &mut dyn RelayOut) -> StreamState {
+        if let Admitting::Waiting { admission, early, ended } = self {
+            let Poll::Ready(outcome) = admission.as_mut().poll(&mut Context::from_waker(waker)) else {
+                return StreamState::Pending;
+            };
+            let Some(mut relay) = answer_with(outcome, out) else { return StreamState::End };
+            early.iter().for_each(|part| relay.data(part));
+            if *ended {
+                relay.end();
+            }
+            *self = Admitting::Under(relay);
+        }
+        match self {
+            Admitting::Under(relay) => relay.poll(waker, room, out),
+            Admitting::Waiting { .. } => StreamState::Pending,
+        }
+    }
+
+    fn is_watch(&self) -> bool {
+        true
+    }
+
+    fn is_counted(&self) -> bool {
+        true
     }
 }
 
@@ -130,11 +214,10 @@ struct Given {
 }
 
 impl Given {
-    fn read(options: Options, path: &str, name: &str, query: &str) -> Given {
+    fn read(options: Options, path: &str, parts: usize, query: &str) -> Given {
         let mut given = Given::default();
         if options == Options::Path {
-            let marker = format!("/{name}/proxy");
-            given.path = path.split_once(&marker).map_or("", |(_, rest)| rest).to_owned();
+            given.path = proxied_path(path, parts);
             return given;
         }
         for (key, value) in query::pairs(query) {
@@ -184,7 +267,8 @@ mod tests {
     #[test]
     fn options_of_connections() {
         let check = |options, path: &str, query: &str, expect: Given| {
-            assert_eq!(Given::read(options, path, "p", query), expect, "{path} {query}");
+            let parts = path.trim_matches('/').split('/').count().saturating_sub(4);
+            assert_eq!(Given::read(options, path, parts, query), expect, "{path} {query}");
         };
         check(
             Options::Streams,
@@ -205,7 +289,7 @@ mod tests {
         );
         let path = |path: &str| Given { path: path.to_owned(), ..Given::default() };
         check(Options::Path, "/api/v1/namespaces/a/services/p/proxy/b/c", "path=z", path("/b/c"));
-        check(Options::Path, "/api/v1/nodes/p/proxy/", "", path("/"));
-        check(Options::Path, "/api/v1/nodes/p/proxy", "", path(""));
+        check(Options::Path, "/api/v1/namespaces/a/pods/p/proxy/", "", path("/"));
+        check(Options::Path, "/api/v1/namespaces/a/pods/p/proxy", "", path(""));
     }
 }

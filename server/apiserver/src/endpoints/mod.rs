@@ -26,12 +26,14 @@ mod list;
 mod list_json;
 pub(crate) mod list_parts;
 mod list_protobuf;
+mod location;
 pub(crate) mod managed_fields;
 pub(crate) mod metadata;
 pub(crate) mod not_stored;
 mod owner_references;
 mod patch;
 mod pod_condition;
+mod proxies;
 pub(crate) mod render;
 pub(crate) mod reset_fields;
 pub(crate) mod resource;
@@ -39,7 +41,6 @@ mod retirement;
 mod scale;
 mod scale_managed_fields;
 mod select;
-mod service_proxy;
 mod table;
 mod token_request;
 pub(crate) mod types;
@@ -62,16 +63,18 @@ use self::{
     binding::Bindings,
     component_status::ComponentStatuses,
     connect::{Connection, PodConnection},
-    connecting::Connecting,
+    connecting::{Connecting, Connects},
     eviction::Evictions,
+    proxies::{Proxied, Proxy, Services},
     resource::ResourceStore,
     scale::Scale,
-    service_proxy::ServiceProxy,
     token_request::TokenRequests,
 };
 use crate::{
     admission::Admission,
     authentication::Authenticators,
+    authorization::Authorizers,
+    connector::Connector,
     registry::{Part, ServedResource},
     request::Request,
     response::Outcome,
@@ -96,22 +99,33 @@ pub fn install(
         budgets: None,
         slices: None,
         authenticators: None,
+        authorizers: None,
+        connector: None,
     }
     .stored(routes, &ResourceStore::new(schema, served, namespaces, admission.clone()));
 }
 
-/// Puts all resources of a server on the route table: those that are stored, and those that are not.
+/// The resources of a server.
+pub struct Resources<'a> {
+    /// Those that are stored.
+    pub stored: Vec<ServedResource>,
+    /// Those that are answered from elsewhere, and how their tables look.
+    pub not_stored: &'a [(&'static Resource, &'static Printer)],
+}
+
+/// Puts all resources of a server on the route table. Without a `connector` nothing leads to kubelets, pods and
+/// services.
 pub fn install_all(
     routes: &mut RouteTableBuilder,
     schema: &'static Schema,
-    served: Vec<ServedResource>,
-    not_stored: &[(&'static Resource, &'static Printer)],
+    resources: Resources<'_>,
     reviewers: &Reviewers,
+    connector: Option<Arc<dyn Connector>>,
     namespaces: ResourceId,
     admission: &Arc<dyn Admission>,
 ) {
     let store = |served| ResourceStore::new(schema, served, namespaces, admission.clone());
-    let stores: Vec<_> = served.into_iter().map(store).collect();
+    let stores: Vec<_> = resources.stored.into_iter().map(store).collect();
     stores.iter().for_each(|store| store.know_versions(&stores));
     let find = |group: &str, resource: &str| {
         stores.iter().find(|s| s.group() == group && s.resource() == resource).cloned()
@@ -124,11 +138,13 @@ pub fn install_all(
         budgets: find("policy", "poddisruptionbudgets"),
         slices: find("discovery.k8s.io", "endpointslices"),
         authenticators: Some(reviewers.authenticators.clone()),
+        authorizers: Some(reviewers.authorizers.clone()),
+        connector,
     };
     for store in &stores {
         installer.stored(routes, store);
     }
-    for (facts, printer) in not_stored {
+    for (facts, printer) in resources.not_stored {
         installer.not_stored(routes, facts, printer, reviewers);
     }
 }
@@ -142,6 +158,8 @@ struct Installer {
     budgets: Option<Arc<ResourceStore>>,
     slices: Option<Arc<ResourceStore>>,
     authenticators: Option<Arc<Authenticators>>,
+    authorizers: Option<Arc<Authorizers>>,
+    connector: Option<Arc<dyn Connector>>,
 }
 
 impl Installer {
@@ -149,20 +167,17 @@ impl Installer {
         let facts = store.served.facts;
         routes.resource(facts, |subresource| {
             // Discovery names a log's kind as the pod's, so handlers of their own come first.
-            let connecting = |name: &str, endpoint| {
-                Connecting::behind(self.schema, self.namespaces, store, name, endpoint)
-            };
             if let Some(name) = subresource
                 && let Some(built) = self.subresource(store, name)
             {
-                return Some(connecting(name, built));
+                return Some(built);
             }
             let part = match subresource {
                 None => Part::Main,
                 Some("status") => Part::Status,
                 Some(name) => match store.whole_object_subresource(name) {
                     Some(name) => Part::Other(name),
-                    None => return Some(connecting(name, Arc::new(NotBuilt { facts }))),
+                    None => return Some(Arc::new(NotBuilt { facts })),
                 },
             };
             Some(Arc::new(Endpoint { store: store.clone(), part }))
@@ -187,17 +202,41 @@ impl Installer {
                 let budgets = self.budgets.clone()?;
                 Some(Arc::new(Evictions::new(schema, store.clone(), budgets, namespaces)?))
             }
-            ("", "services", "proxy") => Some(Arc::new(ServiceProxy {
-                services: store.clone(),
-                slices: self.slices.clone()?,
-                pods: self.pods.clone()?,
-            })),
-            ("", "pods", name) => {
-                let connection = Connection::named(name)?;
-                Some(Arc::new(PodConnection::new(store.clone(), self.nodes.clone(), connection)))
+            ("", "pods", "log") => Some(Arc::new(self.connection(store, name)?)),
+            ("", "pods" | "nodes" | "services", name) => {
+                let connects = self.connects(store, name)?;
+                Connecting::behind(schema, namespaces, store, name, connects)
             }
             _ => None,
         }
+    }
+
+    /// What leads to somebody else.
+    fn connects(&self, store: &Arc<ResourceStore>, name: &str) -> Option<Arc<dyn Connects>> {
+        if name != "proxy" {
+            return Some(Arc::new(self.connection(store, name)?));
+        }
+        let proxied = match store.resource() {
+            "pods" => Proxied::Pods(store.clone()),
+            "nodes" => Proxied::Nodes(store.clone()),
+            _ => Proxied::Services(Services {
+                services: store.clone(),
+                slices: self.slices.clone()?,
+                pods: self.pods.clone()?,
+            }),
+        };
+        Some(Arc::new(Proxy { proxied, connector: self.connector.clone()? }))
+    }
+
+    /// What leads to the kubelet of a pod.
+    fn connection(&self, pods: &Arc<ResourceStore>, name: &str) -> Option<PodConnection> {
+        Some(PodConnection {
+            connection: Connection::named(name).filter(|_| pods.resource() == "pods")?,
+            pods: pods.clone(),
+            nodes: self.nodes.clone()?,
+            authorizers: self.authorizers.clone()?,
+            connector: self.connector.clone()?,
+        })
     }
 
     fn not_stored(

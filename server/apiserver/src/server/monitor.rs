@@ -17,6 +17,8 @@ pub struct Monitored {
     begun: Instant,
     labels: OwnedLabels,
     long_running: Option<SeriesId>,
+    /// Status and bytes of what another server has answered so far.
+    relayed: (u16, u64),
 }
 
 /// [`RequestLabels`] that outlive the request's bytes.
@@ -68,9 +70,10 @@ pub fn observe(
             metrics.observe_request(core, &labels, known, response.status, took, bytes);
             request.state.took.set(Some(took));
         }
-        // Nobody waits for seats behind the filters, and what another server answers it counts itself.
-        Outcome::Queued | Outcome::Relay(_) => {}
-        Outcome::Task(_) | Outcome::Stream(..) => {
+        // Nobody waits for seats behind the filters.
+        Outcome::Queued => {}
+        Outcome::Relay(relay) if !relay.is_counted() => {}
+        Outcome::Task(_) | Outcome::Stream(..) | Outcome::Relay(_) => {
             let bytes = request.body.len() as u64;
             let verb = request.info.verb;
             if bytes > 0
@@ -81,12 +84,13 @@ pub fn observe(
             {
                 metrics.observe_body(core, labels.group, labels.resource, verb.as_str(), bytes);
             }
-            let streams = matches!(outcome, Outcome::Stream(..)) && is_long_running(request.info);
+            let streams = !matches!(outcome, Outcome::Task(_)) && is_long_running(request.info);
             *request.state.monitored.borrow_mut() = Some(Monitored {
                 metrics: metrics.clone(),
                 core,
                 begun: request.received,
                 long_running: streams.then(|| metrics.begin_long_running(core, &labels, true)),
+                relayed: (0, 0),
                 labels: OwnedLabels::new(&labels),
             });
         }
@@ -94,6 +98,22 @@ pub fn observe(
 }
 
 impl Monitored {
+    /// Another server's answer has begun.
+    pub fn relay_begins(&mut self, code: u16) {
+        self.relayed.0 = code;
+    }
+
+    /// So many bytes of it went out.
+    pub fn relay_sends(&mut self, bytes: usize) {
+        self.relayed.1 += bytes as u64;
+    }
+
+    /// It is at its end.
+    pub fn relay_ends(self) {
+        let (code, bytes) = self.relayed;
+        self.answered(code, bytes);
+    }
+
     /// The whole answer is out.
     pub fn answered(self, code: u16, bytes: u64) {
         let labels = self.labels.borrow();

@@ -148,16 +148,30 @@ impl RelayOut for Relayed<'_> {
     fn begin(&mut self, head: &RelayHead) {
         *self.begun = true;
         self.sent = true;
+        if let Some(monitored) = &mut *self.state.monitored.borrow_mut() {
+            // A connection that is another protocol's has no status that anybody counts.
+            monitored.relay_begins(if head.upgraded { 0 } else { head.status });
+        }
         headers::relay(self.core, self.responder, self.stream, self.state, head);
     }
     fn put(&mut self, part: Bytes) {
         self.sent = true;
+        if let Some(monitored) = &mut *self.state.monitored.borrow_mut() {
+            monitored.relay_sends(part.len());
+        }
         self.responder.send(self.stream, part);
     }
     fn answer(&mut self, response: Response) {
         *self.begun = true;
         self.sent = true;
         headers::send(self.core, self.responder, self.stream, self.state, &response, Extent::Whole);
+    }
+}
+
+/// What another server answers came to its end, if it was not answered here.
+fn relayed(state: &RequestState) {
+    if let Some(monitored) = state.monitored.borrow_mut().take() {
+        monitored.relay_ends();
     }
 }
 
@@ -299,6 +313,8 @@ impl Exchanges {
         let slot = self.slots.remove(index);
         if let Phase::Stream { status, bytes, .. } = slot.phase {
             answered(&slot.state, status, bytes);
+        } else {
+            relayed(&slot.state);
         }
         responder.finish(slot.stream);
     }
@@ -546,6 +562,7 @@ impl Exchanges {
                         self.some_full = true;
                     }
                     Ok(StreamState::End) => {
+                        relayed(state);
                         responder.finish(stream);
                         self.slots.remove(index);
                         return true;
@@ -554,6 +571,7 @@ impl Exchanges {
                         if polled.is_err() {
                             tracing::error!("apiserver panic'd");
                         }
+                        relayed(state);
                         responder.abort(stream);
                         self.slots.remove(index);
                         return true;

@@ -23,11 +23,11 @@ const HOP_BY_HOP: [&str; 9] = [
 const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// Fields that belong to one connection, with those that it names itself.
-pub(crate) struct HopByHop(Vec<String>);
+pub struct HopByHop(Vec<String>);
 
 impl HopByHop {
     /// Those of an answer.
-    pub(crate) fn of(headers: &HeaderMap) -> HopByHop {
+    pub fn of(headers: &HeaderMap) -> HopByHop {
         let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
         HopByHop::named(named)
     }
@@ -39,34 +39,56 @@ impl HopByHop {
     }
 
     /// Whether it is one.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         HOP_BY_HOP.contains(&name) || self.0.iter().any(|named| named == name)
     }
 }
 
 /// Whether a client asks for another protocol (`httpstream.IsUpgradeRequest`).
-pub(crate) fn is_upgrade(head: &Head<'_>) -> bool {
+pub fn is_upgrade(head: &Head<'_>) -> bool {
     head.headers_named("connection")
         .any(|value| String::from_utf8_lossy(value).to_ascii_lowercase().contains("upgrade"))
 }
 
-/// The request for a server at `address`.
-pub(crate) fn request(
-    request: &ClientRequest<'_>,
-    address: &str,
-    upgrade: bool,
-) -> Result<Request<()>, String> {
-    let (head, info) = (request.head, request.info);
-    let method = Method::from_bytes(head.method.as_bytes()).map_err(|e| e.to_string())?;
-    let mut target = escape_path(info.path);
-    let query = encode_query(head.query());
+/// A request on its way: what is not the client's to say.
+#[derive(Clone, Debug)]
+pub struct Forward<'f> {
+    /// Path and query, escaped.
+    pub target: String,
+    /// `Host`
+    pub host: &'f [u8],
+    /// Another protocol is asked for: fields of the connection go on.
+    pub upgrade: bool,
+    /// `X-Forwarded-Uri`, of what is no upgrade.
+    pub uri: &'f str,
+    /// `X-Forwarded-Host`, and with it the scheme; what the client says where there is none.
+    pub forwarded_host: Option<&'f str>,
+    /// The other end is told who asks, and how the request is known in audits. Else it hears of the latter what the client
+    /// says.
+    pub identifies: bool,
+}
+
+/// The path and the query of a request.
+pub fn target(path: &str, query: &str) -> String {
+    let mut target = escape_path(path);
     if !query.is_empty() {
         target.push('?');
-        target.push_str(&query);
+        target.push_str(query);
     }
-    let mut outgoing = Request::builder().method(method).uri(target).body(()).map_err(|e| e.to_string())?;
+    target
+}
+
+/// The request for another server.
+///
+/// # Errors
+/// Its head cannot be written so.
+pub fn request(request: &ClientRequest<'_>, forward: &Forward<'_>) -> Result<Request<()>, String> {
+    let (head, upgrade) = (request.head, forward.upgrade);
+    let method = Method::from_bytes(head.method.as_bytes()).map_err(|e| e.to_string())?;
+    let outgoing = Request::builder().method(method).uri(&forward.target).body(());
+    let mut outgoing = outgoing.map_err(|e| e.to_string())?;
     let headers = outgoing.headers_mut();
-    headers.insert(header::HOST, value(address.as_bytes())?);
+    headers.insert(header::HOST, value(forward.host)?);
     let connection = head.headers_named("connection").filter_map(|value| std::str::from_utf8(value).ok());
     let hop = HopByHop::named(connection);
     let mut through = Vec::new();
@@ -74,13 +96,17 @@ pub(crate) fn request(
         let Ok(name) = HeaderName::from_bytes(name) else { continue };
         match name.as_str() {
             // The length is told below; who expects to be told to go on was.
-            "host" | "authorization" | "audit-id" | "content-length" | "expect" => continue,
+            "host" | "authorization" | "content-length" | "expect" => continue,
+            "audit-id" if forward.identifies => continue,
             "x-forwarded-for" => {
                 through.extend(std::str::from_utf8(field).map(str::to_owned));
                 continue;
             }
             // Set below; what the client says of them is not for the other server.
-            "x-forwarded-host" | "x-forwarded-proto" | "x-forwarded-uri" if !upgrade => continue,
+            "x-forwarded-uri" if !upgrade => continue,
+            "x-forwarded-host" | "x-forwarded-proto" if !upgrade && forward.forwarded_host.is_some() => {
+                continue;
+            }
             name if is_identity(name) || (!upgrade && hop.has(name) && !asks_for_trailers(name, field)) => {
                 continue;
             }
@@ -110,15 +136,19 @@ pub(crate) fn request(
         headers.insert("x-forwarded-for", value(through.join(", ").as_bytes())?);
     }
     if !upgrade {
-        headers.insert("x-forwarded-host", value(address.as_bytes())?);
-        headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
-        headers.insert("x-forwarded-uri", value(escape_path(info.path).as_bytes())?);
+        if let Some(host) = forward.forwarded_host {
+            headers.insert("x-forwarded-host", value(host.as_bytes())?);
+            headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
+        }
+        headers.insert("x-forwarded-uri", value(forward.uri.as_bytes())?);
     }
-    let audit_id = request.state.audit_id.borrow();
-    if !audit_id.as_bytes().is_empty() {
-        headers.insert("audit-id", value(audit_id.as_bytes())?);
+    if forward.identifies {
+        let audit_id = request.state.audit_id.borrow();
+        if !audit_id.as_bytes().is_empty() {
+            headers.insert("audit-id", value(audit_id.as_bytes())?);
+        }
+        identify(headers, request.user);
     }
-    identify(headers, request.user);
     Ok(outgoing)
 }
 
@@ -183,7 +213,7 @@ fn escape_key(key: &str) -> String {
 }
 
 /// A decoded path, encoded as Go does it.
-fn escape_path(path: &str) -> String {
+pub fn escape_path(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&byte) {
@@ -196,7 +226,7 @@ fn escape_path(path: &str) -> String {
 }
 
 /// The query as Go writes it anew: sorted by key, escaped alike.
-fn encode_query(text: &str) -> String {
+pub fn encode_query(text: &str) -> String {
     let mut pairs: Vec<_> = query::pairs(text).collect();
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
     let mut out = String::with_capacity(text.len());
@@ -211,7 +241,7 @@ fn encode_query(text: &str) -> String {
     out
 }
 
-fn escape_query(out: &mut String, text: &str) {
+pub(crate) fn escape_query(out: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {
             b' ' => out.push('+'),
