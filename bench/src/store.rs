@@ -6,6 +6,7 @@
 mod disk;
 
 use std::{
+    collections::VecDeque,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -40,6 +41,8 @@ pub struct StoreArgs {
 
 /// Groups whose objects are written in turn, so that a fast disk does not fill the memory.
 const GROUPS: usize = 4;
+/// Groups that are under way at once: one is made, one waits, one is written.
+const UNDER_WAY: usize = 3;
 
 /// What the store did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -93,17 +96,23 @@ pub fn run(args: &StoreArgs) -> Result<StoreOutcome> {
     let mut revisions: Vec<Option<u64>> = vec![None; GROUPS * group];
     let mut operations = 0;
     let since = Instant::now();
+    let mut under_way: VecDeque<Vec<(usize, WriteFuture)>> = VecDeque::new();
     for first in (0..revisions.len()).step_by(group).cycle() {
-        let waiting: Vec<(usize, WriteFuture)> = (first..first + group)
-            .map(|number| (number, store.submit(write(number, revisions[number], &padding))))
-            .collect();
-        // The last one is answered last: the others are there when it is.
-        for (number, future) in waiting.into_iter().rev() {
-            let object = future.wait().map_err(|why| Error::new(format!("a write: {why:?}")))?;
-            revisions[number] = Some(object.revision);
-            operations += 1;
+        let is_over = since.elapsed() >= length;
+        if under_way.len() == UNDER_WAY || is_over {
+            // The last one is answered last: the others are there when it is.
+            for (number, future) in under_way.pop_front().into_iter().flatten().rev() {
+                let object = future.wait().map_err(|why| Error::new(format!("a write: {why:?}")))?;
+                revisions[number] = Some(object.revision);
+                operations += 1;
+            }
         }
-        if since.elapsed() >= length {
+        if !is_over {
+            let of_group = (first..first + group)
+                .map(|number| (number, store.submit(write(number, revisions[number], &padding))))
+                .collect();
+            under_way.push_back(of_group);
+        } else if under_way.is_empty() {
             break;
         }
     }

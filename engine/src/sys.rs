@@ -2,6 +2,7 @@
 
 use crate::limits;
 use std::{
+    fs::File,
     io, mem,
     net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
@@ -177,4 +178,40 @@ pub(crate) fn free_bytes(fd: &impl AsRawFd) -> io::Result<u64> {
     // SAFETY: the pointer is to a live statvfs that the call fills.
     check(unsafe { libc::fstatvfs(fd.as_raw_fd(), &mut stat) })?;
     Ok(stat.f_bavail * stat.f_frsize)
+}
+
+/// Takes the space of a file's first bytes, which are zero then; the file becomes as long. An error of kind
+/// `Unsupported` or `InvalidInput` where the file system cannot.
+pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    loop {
+        // SAFETY: the call takes numbers only.
+        match check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes as libc::off_t) }) {
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            result => return result.map(drop),
+        }
+    }
+}
+
+/// The first byte from an offset on that was never written, as far as the file system can tell; the end of the file, or
+/// the offset if it is beyond that, where there is none.
+pub(crate) fn next_hole(file: &File, from: u64) -> io::Result<u64> {
+    Ok(seek(file, from, libc::SEEK_HOLE)?.unwrap_or(from))
+}
+
+/// The first byte from an offset on that was written, if there is one.
+pub(crate) fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
+    seek(file, from, libc::SEEK_DATA)
+}
+
+/// Moves the file's own offset, which nobody else uses.
+fn seek(file: &File, from: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
+    // SAFETY: the call takes numbers only.
+    match unsafe { libc::lseek(file.as_raw_fd(), from as libc::off_t, whence) } {
+        -1 => match io::Error::last_os_error() {
+            // There is no such place before the end of the file.
+            err if err.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+            err => Err(err),
+        },
+        at => Ok(Some(at as u64)),
+    }
 }

@@ -3,7 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use ringbolt_engine::{DirLock, RingDisk, limits::DISK_BLOCK_BYTES};
-use std::{fs, io, process::Command};
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::Command,
+};
 
 type Open = fn(&std::path::Path) -> io::Result<RingDisk>;
 
@@ -48,6 +53,62 @@ fn what_is_written_is_read() {
         let err = disk.read_at(file, size as u64 - 10, &mut [0; 11]).unwrap_err();
         assert_eq!(err.kind(), io::ErrorKind::UnexpectedEof);
         assert!(fs::read(folder.path().join("segment-1")).unwrap() == expect, "others see it as well");
+    }
+}
+
+#[test]
+fn what_was_never_written_is_filled_once() {
+    const BLOCK: u64 = DISK_BLOCK_BYTES as u64;
+    for open in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut disk = open(folder.path()).unwrap();
+        let file = disk.create("a", 64 * BLOCK).unwrap();
+        let path = folder.path().join("a");
+        assert!(fs::metadata(&path).unwrap().blocks() >= 64 * BLOCK / 512, "its space is taken");
+        let written = pattern(5, 2 * BLOCK as usize);
+        disk.write_at(file, 8 * BLOCK, &written).unwrap();
+        disk.flush(file).unwrap();
+        let mut fill = |from: u64, end: u64| disk.fill(file, from * BLOCK..end * BLOCK);
+        // A file system that cannot tell has nothing to fill: then the first answer is no, too.
+        let tells = fill(0, 32).unwrap();
+        assert!(!fill(0, 32).unwrap() && !fill(8, 10).unwrap() && !fill(3, 3).unwrap());
+        assert_eq!(fill(16, 48).unwrap(), tells);
+        assert!(!fill(64, 70).unwrap(), "a file does not grow");
+        assert_eq!(fill(60, 64).unwrap(), tells);
+        assert_eq!(disk.fill(file, 1..BLOCK).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let mut expect = vec![0; 64 * BLOCK as usize];
+        expect[8 * BLOCK as usize..10 * BLOCK as usize].copy_from_slice(&written);
+        assert!(fs::read(&path).unwrap() == expect, "what was written stays");
+    }
+}
+
+#[test]
+fn something_else_is_done_meanwhile() {
+    for open in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut disk = open(folder.path()).unwrap();
+        let size = 6 << 20;
+        let file = disk.create("a", size).unwrap();
+        let path = folder.path().join("a");
+        // In one operation and in more than the ring takes at once; at any address.
+        for (len, skip) in [(DISK_BLOCK_BYTES, 0), (5 << 20, 0), (1 << 20, 13)] {
+            let memory = pattern(len, len + 2 * DISK_BLOCK_BYTES);
+            let from = memory.as_ptr().align_offset(DISK_BLOCK_BYTES) + skip;
+            let blocks = &memory[from..from + len];
+            let mut called = 0;
+            disk.write_while(file, DISK_BLOCK_BYTES as u64, blocks, &mut || called += 1).unwrap();
+            assert_eq!(called, 1);
+            let written = fs::read(&path).unwrap();
+            assert!(&written[DISK_BLOCK_BYTES..DISK_BLOCK_BYTES + len] == blocks, "{len} bytes");
+        }
+        // A panic comes through, and what was begun is at its end.
+        let memory = pattern(9, 3 * DISK_BLOCK_BYTES);
+        let from = memory.as_ptr().align_offset(DISK_BLOCK_BYTES);
+        let blocks = &memory[from..from + DISK_BLOCK_BYTES];
+        let panics = AssertUnwindSafe(|| disk.write_while(file, 0, blocks, &mut || panic!("on purpose")));
+        assert!(catch_unwind(panics).is_err());
+        disk.write_at(file, 0, blocks).unwrap();
+        assert!(&fs::read(&path).unwrap()[..DISK_BLOCK_BYTES] == blocks);
     }
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{Case, Stage, Work};
 use crate::{
-    compare::{bench::Bench, latency::Latency, own::THIS_PROGRAM, proc_fs, server::Server, wrk::Told},
+    compare::{bench::Bench, flush, latency::Latency, own::THIS_PROGRAM, proc_fs, server::Server, wrk::Told},
     error::{Context as _, Error, Result},
     result::{Measurement, ProcessCpu, Shape, Side},
     store::StoreOutcome,
@@ -12,6 +12,8 @@ use crate::{
 
 /// Writes of a group: submitted at once, then waited for.
 const GROUP: u32 = 1024;
+/// Bytes of an object.
+const OBJECT_BYTES: usize = 1024;
 
 struct Store;
 
@@ -60,7 +62,12 @@ impl Work for Store {
             user_seconds: after.user - before.user,
             system_seconds: after.system - before.system,
         };
-        Ok(bench.unserved(case, side, told, cpu))
+        let mut measurement = bench.unserved(case, side, told, cpu);
+        // What no group can be faster than, on this disk and in this minute.
+        let bytes = GROUP as usize * OBJECT_BYTES;
+        let us = flush::median_us(&bench.common.folder, &bench.server_cores, bytes)?;
+        measurement.extra.insert("bare_group_us".to_owned(), us);
+        Ok(measurement)
     }
 }
 
@@ -69,7 +76,7 @@ pub(super) fn cases() -> Vec<Case> {
         name: "store".to_owned(),
         about: format!("the embedded store alone, no server: durable writes of 1 KiB, in groups of {GROUP}"),
         stage: Stage::Alone,
-        shape: Shape { in_flight: GROUP, object_bytes: 1024, ..Shape::default() },
+        shape: Shape { in_flight: GROUP, object_bytes: OBJECT_BYTES as u64, ..Shape::default() },
         nginx: false,
         runs_max: u32::MAX,
         sides: &[Side::Ringbolt],

@@ -180,7 +180,7 @@ impl Work for Writes {
         }
         if self.in_flight == 1 && matches!(self.verb, Verb::Create | Verb::Update) {
             // What no durable write can be faster than, on this disk and in this minute.
-            let us = flush::median_us(&bench.common.folder, &bench.server_cores)?;
+            let us = flush::median_us(&bench.common.folder, &bench.server_cores, flush::BLOCK)?;
             measurement.extra.insert(crate::budget::FLUSH_US.to_owned(), us);
         }
         Ok(measurement)

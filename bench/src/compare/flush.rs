@@ -13,28 +13,31 @@ use crate::{
     summary::median,
 };
 
-/// Bytes of one write: a page, the least a disk takes.
-const BLOCK: usize = 4096;
-/// Blocks of the file.
-const BLOCKS: u64 = 256;
+/// A page, the least a disk takes.
+pub const BLOCK: usize = 4096;
+/// Bytes of the file; four writes where that is more.
+const FILE_BYTES: usize = 256 * BLOCK;
 /// Flushes timed.
 const FLUSHES: u64 = 200;
 /// Time for all: a disk that takes 10 ms each needs 2 s.
 const TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Median time of one durable write of a block into a file in `folder`, microseconds, on the server's cores: past the
-/// page cache where the file system lets us, as that is the faster way and so the stricter floor.
-pub fn median_us(folder: &Path, cores: &Cores) -> Result<f64> {
+/// Median time of one durable write of so many bytes, whole blocks of them, into a file in `folder`, microseconds, on the
+/// server's cores: past the page cache where the file system lets us, as that is the faster way and so the stricter
+/// floor.
+pub fn median_us(folder: &Path, cores: &Cores, bytes: usize) -> Result<f64> {
+    let bytes = bytes.next_multiple_of(BLOCK);
+    let writes = (FILE_BYTES / bytes).max(4) as u64;
     cores.within(|| {
         let path = folder.join("flush");
-        let memory = vec![1u8; 2 * BLOCK];
+        let memory = vec![1u8; bytes + BLOCK];
         let from = memory.as_ptr().align_offset(BLOCK);
-        let block = &memory[from..from + BLOCK];
+        let block = &memory[from..from + bytes];
         // Written whole before anything is timed: a file that grows flushes its size, too.
         let file =
             OpenOptions::new().create(true).truncate(true).write(true).open(&path).context(path.display())?;
-        for number in 0..BLOCKS {
-            file.write_all_at(block, number * BLOCK as u64)?;
+        for number in 0..writes {
+            file.write_all_at(block, number * bytes as u64)?;
         }
         file.sync_all()?;
         let durable = |flags| OpenOptions::new().write(true).custom_flags(flags).open(&path);
@@ -45,7 +48,7 @@ pub fn median_us(folder: &Path, cores: &Cores) -> Result<f64> {
         let mut all = Vec::new();
         for number in 0..FLUSHES {
             let start = Instant::now();
-            file.write_all_at(block, number % BLOCKS * BLOCK as u64)?;
+            file.write_all_at(block, number % writes * bytes as u64)?;
             all.push(start.elapsed().as_secs_f64() * 1e6);
             if since.elapsed() > TIME_MAX {
                 break;
@@ -63,7 +66,9 @@ mod tests {
     #[test]
     fn a_flush_takes_time_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(median_us(folder.path(), &Cores::nth(0).unwrap()).unwrap() > 1.0);
+        for bytes in [1, 2 * FILE_BYTES] {
+            assert!(median_us(folder.path(), &Cores::nth(0).unwrap(), bytes).unwrap() > 1.0);
+        }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

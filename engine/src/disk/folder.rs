@@ -8,6 +8,7 @@ use crate::{
 use std::{
     fs::{self, File, OpenOptions},
     io,
+    ops::Range,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
@@ -98,11 +99,12 @@ impl RingDisk {
         Ok(self.remember(file))
     }
 
-    /// Makes a file of `size` zero bytes, written and durable with its name, in place of what had it, and opens it.
+    /// Makes a file of `size` zero bytes, durable with its name, in place of what had it, and opens it. The space is
+    /// taken; where the file system can do that, nothing is written ([`RingDisk::fill`] does).
     pub fn create(&mut self, name: &str, size: u64) -> io::Result<DiskFile> {
         let path = self.path_of(name)?;
         let unfinished = self.path.join(format!("{name}{UNFINISHED}"));
-        if let Err(err) = self.write_zeros(&unfinished, size) {
+        if let Err(err) = self.take_space(&unfinished, size) {
             // The reason the file could not be made is what the caller wants to know (a full disk, above all).
             let _ = fs::remove_file(&unfinished);
             return Err(err);
@@ -112,30 +114,50 @@ impl RingDisk {
         self.open(name)
     }
 
-    fn write_zeros(&mut self, path: &Path, size: u64) -> io::Result<()> {
-        let options = |direct: bool| {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true);
-            // Without O_DSYNC: one flush at the end is enough here.
-            if direct {
-                options.custom_flags(libc::O_DIRECT);
+    fn take_space(&mut self, path: &Path, size: u64) -> io::Result<()> {
+        // Without O_DSYNC: one flush at the end is enough here.
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let file = options.open(path)?;
+        match sys::allocate(&file, size) {
+            Ok(()) => {}
+            Err(err) if is_unsupported(&err) => {
+                let end = size.next_multiple_of(BLOCK);
+                let zeros = Aligned::new(DISK_BOUNCE_BYTES.min(end as usize));
+                self.ring.fill(&file, 0, end, &zeros)?;
+                file.set_len(size)?;
             }
-            options.open(path)
-        };
-        let file = match options(!self.buffered) {
-            Err(err) if is_unsupported(&err) => options(false)?,
-            result => result?,
-        };
-        let zeros = Aligned::new(DISK_BOUNCE_BYTES.min(size.next_multiple_of(BLOCK) as usize));
-        let end = size.next_multiple_of(BLOCK);
-        match self.ring.fill(&file, 0, end, &zeros) {
-            Err(err) if is_unsupported(&err) => self.ring.fill(&options(false)?, 0, end, &zeros)?,
-            result => result?,
-        }
-        if end != size {
-            file.set_len(size)?;
+            Err(err) => return Err(err),
         }
         self.ring.sync(&file, false)
+    }
+
+    /// Writes zeroes to the blocks of a range that have their space but were never written. A first write to such a block
+    /// waits for the file system's own journal, too: this has it done before. Durable when this returns; false where
+    /// nothing was to be written, as far as the file system can tell. Nobody else writes to the range meanwhile.
+    pub fn fill(&mut self, file: DiskFile, range: Range<u64>) -> io::Result<bool> {
+        if !range.start.is_multiple_of(BLOCK) || !range.end.is_multiple_of(BLOCK) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a range must be of whole blocks"));
+        }
+        let open = get(&self.files, file)?;
+        // Whole blocks of the file only: it stays as long as it is.
+        let range = range.start..range.end.min(open.file.metadata()?.len() / BLOCK * BLOCK);
+        let (mut at, mut wrote) = (range.start, false);
+        while at < range.end {
+            let from = sys::next_hole(&open.file, at)?.next_multiple_of(BLOCK);
+            if from >= range.end {
+                break;
+            }
+            let end = sys::next_data(&open.file, from)?.unwrap_or(range.end).clamp(from, range.end);
+            let end = end.next_multiple_of(BLOCK);
+            let zeros = Aligned::new(DISK_BOUNCE_BYTES.min((end - from) as usize));
+            self.ring.fill(&open.file, from, end, &zeros)?;
+            (at, wrote) = (end, true);
+        }
+        if wrote && !open.direct {
+            self.ring.sync(&open.file, true)?;
+        }
+        Ok(wrote)
     }
 
     /// Fills `into` from `offset`; an error where the file ends before.
@@ -197,6 +219,28 @@ impl RingDisk {
             }
             result => result,
         }
+    }
+
+    /// As [`RingDisk::write_at`] and [`RingDisk::flush`] together, so durable when it returns. Calls `meanwhile` once, while
+    /// the disk is busy where that can be.
+    pub fn write_while(
+        &mut self,
+        file: DiskFile,
+        offset: u64,
+        blocks: &[u8],
+        meanwhile: &mut dyn FnMut(),
+    ) -> io::Result<()> {
+        let open = get(&self.files, file)?;
+        if open.direct && is_aligned(blocks) && offset.is_multiple_of(BLOCK) {
+            match self.ring.write_while(&open.file, offset, blocks, meanwhile) {
+                Err(err) if is_unsupported(&err) => {}
+                result => return result,
+            }
+        } else {
+            meanwhile();
+        }
+        self.write_at(file, offset, blocks)?;
+        self.flush(file)
     }
 
     fn try_write(&mut self, file: DiskFile, mut offset: u64, blocks: &[u8]) -> io::Result<()> {

@@ -6,6 +6,7 @@ use std::{
     fs::File,
     io,
     os::{fd::AsRawFd, unix::fs::FileExt},
+    panic::{self, AssertUnwindSafe},
     process,
 };
 
@@ -40,6 +41,17 @@ impl DiskRing {
             // wake-up, without the ring's task work; every batch of the journal comes this way.
             return file.write_all_at(bytes, offset);
         }
+        self.write_while(file, offset, bytes, &mut || ())
+    }
+
+    /// Writes all bytes at an offset, and calls `meanwhile` once the operations are under way.
+    pub(super) fn write_while(
+        &mut self,
+        file: &File,
+        offset: u64,
+        bytes: &[u8],
+        meanwhile: &mut dyn FnMut(),
+    ) -> io::Result<()> {
         let fd = file.as_raw_fd();
         let pieces = split(bytes.as_ptr().cast_mut(), bytes.len(), offset);
         let write = |piece: &Piece| {
@@ -47,7 +59,7 @@ impl DiskRing {
         };
         // SAFETY: the pieces are within `bytes`, which is borrowed for the length of this call, and a write only reads
         // them.
-        unsafe { self.transfer(pieces, write, io::ErrorKind::WriteZero) }
+        unsafe { self.transfer(pieces, write, io::ErrorKind::WriteZero, meanwhile) }
     }
 
     /// Writes the same bytes over and over from an offset up to an end.
@@ -64,7 +76,7 @@ impl DiskRing {
             opcode::Write::new(types::Fd(fd), piece.at, piece.len as u32).offset(piece.offset).build()
         };
         // SAFETY: as in `write`.
-        unsafe { self.transfer(pieces, write, io::ErrorKind::WriteZero) }
+        unsafe { self.transfer(pieces, write, io::ErrorKind::WriteZero, &mut || ()) }
     }
 
     /// Fills all bytes from an offset.
@@ -76,7 +88,7 @@ impl DiskRing {
         };
         // SAFETY: the pieces are within `into` and do not overlap; it is borrowed exclusively for the length of this
         // call.
-        unsafe { self.transfer(pieces, read, io::ErrorKind::UnexpectedEof) }
+        unsafe { self.transfer(pieces, read, io::ErrorKind::UnexpectedEof, &mut || ()) }
     }
 
     /// Makes a file's content durable (`fdatasync`), or with its metadata (`fsync`).
@@ -85,14 +97,15 @@ impl DiskRing {
         let entry = opcode::Fsync::new(types::Fd(fd.as_raw_fd())).flags(flags).build();
         let mut results = Vec::with_capacity(1);
         // SAFETY: the entry points to no memory.
-        unsafe { self.run(&[entry], &mut results) };
+        unsafe { self.run(&[entry], &mut results, None) };
         match results.first() {
             Some(&(_, result)) if result < 0 => Err(io::Error::from_raw_os_error(-result)),
             _ => Ok(()),
         }
     }
 
-    /// Transfers pieces, some at a time, and the rest of those that were cut short.
+    /// Transfers pieces, some at a time, and the rest of those that were cut short. Calls `meanwhile` when the first are
+    /// under way.
     ///
     /// # Safety
     /// The memory of the pieces bears the operation `make` makes of them for the length of this call.
@@ -101,8 +114,10 @@ impl DiskRing {
         mut pieces: Vec<Piece>,
         make: impl Fn(&Piece) -> squeue::Entry,
         none: io::ErrorKind,
+        meanwhile: &mut dyn FnMut(),
     ) -> io::Result<()> {
         pieces.reverse();
+        let mut meanwhile = Some(meanwhile);
         let mut results = Vec::with_capacity(DISK_DEPTH as usize);
         while !pieces.is_empty() {
             let first = pieces.len().saturating_sub(DISK_DEPTH as usize);
@@ -111,7 +126,7 @@ impl DiskRing {
                 batch.iter().enumerate().map(|(i, piece)| make(piece).user_data(i as u64)).collect();
             results.clear();
             // SAFETY: the caller keeps the memory, and `run` returns only when the kernel is done with it.
-            unsafe { self.run(&entries, &mut results) };
+            unsafe { self.run(&entries, &mut results, meanwhile.take()) };
             for &(i, result) in &results {
                 let Piece { offset, at, len } = batch[i as usize];
                 match result {
@@ -137,17 +152,29 @@ impl DiskRing {
         Ok(())
     }
 
-    /// Runs operations and waits until each is done.
+    /// Runs operations, calls `meanwhile`, and waits until each is done.
     ///
     /// # Safety
     /// Memory the entries point to is valid for their operations for the length of this call.
-    unsafe fn run(&mut self, entries: &[squeue::Entry], results: &mut Vec<(u64, i32)>) {
+    unsafe fn run(
+        &mut self,
+        entries: &[squeue::Entry],
+        results: &mut Vec<(u64, i32)>,
+        meanwhile: Option<&mut dyn FnMut()>,
+    ) {
         for entry in entries {
             // SAFETY: the caller keeps the entry's memory, and this function does not return before its completion.
             if unsafe { self.ring.submission().push(entry) }.is_err() {
                 // The queue is empty before each run, and callers pass no more entries than it holds.
                 fatal("its submission queue is full");
             }
+        }
+        let mut panic = None;
+        if let Some(meanwhile) = meanwhile {
+            // What cannot be submitted now is when it is waited for.
+            let _ = self.ring.submit();
+            // The operations have to end before the caller's memory may go.
+            panic = panic::catch_unwind(AssertUnwindSafe(meanwhile)).err();
         }
         while results.len() < entries.len() {
             match self.ring.submit_and_wait(entries.len() - results.len()) {
@@ -157,6 +184,9 @@ impl DiskRing {
                 Err(err) => fatal(&err.to_string()),
             }
             results.extend(self.ring.completion().map(|entry| (entry.user_data(), entry.result())));
+        }
+        if let Some(panic) = panic {
+            panic::resume_unwind(panic);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    ops::Range,
     time::{Duration, Instant},
 };
 
@@ -26,6 +27,17 @@ impl JournalDisk {
     }
 }
 
+impl JournalDisk {
+    fn timed(&mut self, write: impl FnOnce(&mut RingDisk) -> io::Result<()>) -> io::Result<()> {
+        let begun = Instant::now();
+        let written = write(&mut self.0);
+        if let Some(observer) = &self.1 {
+            observer(begun.elapsed());
+        }
+        written
+    }
+}
+
 const _: () = assert!(BLOCK == 4096, "the engine's disk writes in blocks of 4096 bytes");
 
 impl Disk for JournalDisk {
@@ -38,16 +50,23 @@ impl Disk for JournalDisk {
     fn create(&mut self, name: &str, size: u64) -> io::Result<FileId> {
         self.0.create(name, size).map(|file| FileId(file.0))
     }
+    fn fill(&mut self, file: FileId, range: Range<u64>) -> io::Result<bool> {
+        self.0.fill(DiskFile(file.0), range)
+    }
     fn read_at(&mut self, file: FileId, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.0.read_at(DiskFile(file.0), offset, into)
     }
     fn write_at(&mut self, file: FileId, offset: u64, blocks: &[u8]) -> io::Result<()> {
-        let begun = Instant::now();
-        let written = self.0.write_at(DiskFile(file.0), offset, blocks);
-        if let Some(observer) = &self.1 {
-            observer(begun.elapsed());
-        }
-        written
+        self.timed(|disk| disk.write_at(DiskFile(file.0), offset, blocks))
+    }
+    fn write_while(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        blocks: &[u8],
+        meanwhile: &mut dyn FnMut(),
+    ) -> io::Result<()> {
+        self.timed(|disk| disk.write_while(DiskFile(file.0), offset, blocks, meanwhile))
     }
     fn flush(&mut self, file: FileId) -> io::Result<()> {
         self.0.flush(DiskFile(file.0))
@@ -92,6 +111,9 @@ mod tests {
         assert_eq!((read[0], read[BLOCK]), (0, 7));
         assert_eq!(disk.size(file).unwrap(), 2 * BLOCK as u64);
         assert!(disk.free().is_some());
+        assert!(
+            disk.create("c", 4 * BLOCK as u64).and_then(|file| disk.fill(file, 0..2 * BLOCK as u64)).is_ok()
+        );
         let mut other = disk.another().unwrap().expect("another handle");
         let own = other.open("b").unwrap();
         other.write_at(own, 0, &[8; BLOCK]).unwrap();
@@ -102,8 +124,11 @@ mod tests {
         disk = disk.observed(move |took| told.send(took).unwrap());
         let file = disk.open("b").unwrap();
         disk.write_at(file, 0, &[9; BLOCK]).unwrap();
-        assert_eq!(writes.try_iter().count(), 1);
+        let mut called = 0;
+        disk.write_while(file, 0, &[10; BLOCK], &mut || called += 1).unwrap();
+        assert_eq!((writes.try_iter().count(), called), (2, 1));
         disk.remove("b").unwrap();
+        disk.remove("c").unwrap();
         assert!(disk.list().unwrap().is_empty());
     }
 }

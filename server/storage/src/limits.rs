@@ -30,7 +30,7 @@ pub const BATCH_BYTES_MAX: usize = 7 * MIB / 4;
 /// Expired objects deleted in one batch, so that a mass expiry does not hold up writes.
 pub const BATCH_EXPIRED_MAX: usize = 256;
 
-/// First segment of a journal. Small, since a new server waits for its zeroes to be written.
+/// First segment of a journal. Small, as a small store's journal is.
 pub const SEGMENT_BYTES_FIRST: u64 = 2 * MIB as u64;
 /// Each further segment is four times the one before, up to this: a change of segments then costs nothing that
 /// can be measured, and a compaction frees space in small enough steps.
@@ -41,6 +41,12 @@ pub const SEGMENT_BYTES_INLINE: u64 = 8 * MIB as u64;
 pub const JOURNAL_BYTES_COMPACT: u64 = 64 * MIB as u64;
 /// What compaction writes in one step where it shares the sequencer's thread: about a millisecond of a disk.
 pub const COMPACTION_STEP_BYTES: usize = 256 * KIB;
+/// Zeroes that are written in one step ahead of the journal: a write that comes meanwhile waits for them, which is a
+/// millisecond of a disk.
+pub const ZEROES_STEP_BYTES: usize = 256 * KIB;
+/// Work on files beside the sequencer's rests this many times as long as its last step took: writes that wait for the
+/// disk find it free most of the time, and a segment is ready long before it is needed.
+pub const KEEPER_RESTS: u32 = 3;
 /// Free space on the volume below which writes other than deletes are refused: a deletion needs journal space,
 /// and what it frees comes back only with the next compaction.
 pub const FREE_BYTES_RESERVE: u64 = 16 * MIB as u64;

@@ -4,27 +4,42 @@
 use std::{
     collections::VecDeque,
     io,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
+    time::Instant,
 };
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use super::{
+    ahead::Ahead,
     segment::{segment_name, segment_number},
     snapshot_file::{SnapshotWriter, snapshot_sequence},
 };
-use crate::{disk::Disk, limits};
+use crate::{
+    disk::{BLOCK, Disk, FileId},
+    limits,
+};
 
 /// A piece of work.
 pub(crate) enum Task {
     /// Makes a segment.
     Prepare { number: u64, size: u64 },
+    /// Writes zeroes to a segment from block `from` on and before `end`, ahead of the journal.
+    Fill { number: u64, from: usize, end: usize, file: Option<FileId> },
     /// Writes a snapshot, then removes the segments before `first_kept` and older snapshots.
-    Compact { writer: Box<SnapshotWriter>, sequence: u64, first_kept: u64 },
+    Compact { writer: Box<SnapshotWriter>, sequence: u64, first_kept: u64, urgent: bool },
+}
+
+impl Task {
+    /// Zeroes for the blocks of a segment.
+    pub(crate) fn fill(number: u64, from: usize, end: usize) -> Task {
+        Task::Fill { number, from, end, file: None }
+    }
 }
 
 /// A piece of work that is done.
@@ -33,10 +48,20 @@ pub(crate) enum Done {
     Compacted { first_kept: u64, result: io::Result<()> },
 }
 
+/// What a step of work came to.
+enum Step {
+    /// There is more of the same; whether the disk was busy with it.
+    More { wrote: bool },
+    /// It is done, and nobody waits for it.
+    Over,
+    /// It is done.
+    Done(Done),
+}
+
 /// Who does the work.
 pub(crate) enum Keeper {
     /// The caller, step by step.
-    Inline(VecDeque<Task>),
+    Inline { tasks: VecDeque<Task>, ahead: Arc<Ahead> },
     /// A thread.
     Thread {
         tasks: Sender<Task>,
@@ -48,8 +73,10 @@ pub(crate) enum Keeper {
 
 impl Keeper {
     /// A thread if `disk` has another handle.
-    pub(crate) fn new(disk: &mut dyn Disk) -> io::Result<Keeper> {
-        let Some(mut disk) = disk.another()? else { return Ok(Keeper::Inline(VecDeque::new())) };
+    pub(crate) fn new(disk: &mut dyn Disk, ahead: Arc<Ahead>) -> io::Result<Keeper> {
+        let Some(mut disk) = disk.another()? else {
+            return Ok(Keeper::Inline { tasks: VecDeque::new(), ahead });
+        };
         let (tasks, todo) = unbounded::<Task>();
         let (report, done) = unbounded();
         let stop = Arc::new(AtomicBool::new(false));
@@ -67,10 +94,20 @@ impl Keeper {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                if let Some(outcome) = step_first(&mut tasks, &mut *disk)
+                let begun = Instant::now();
+                let (outcome, wrote) = step_first(&mut tasks, &mut *disk, &ahead);
+                if let Some(outcome) = outcome
                     && report.send(outcome).is_err()
                 {
                     return;
+                }
+                if wrote && !tasks.iter().any(Task::is_urgent) {
+                    // A task that comes meanwhile ends the rest.
+                    match todo.recv_timeout(begun.elapsed() * limits::KEEPER_RESTS) {
+                        Ok(task) => tasks.push_back(task),
+                        Err(RecvTimeoutError::Timeout) => {}
+                        Err(RecvTimeoutError::Disconnected) => return,
+                    }
                 }
             }
         };
@@ -80,41 +117,41 @@ impl Keeper {
     /// Adds work.
     pub(crate) fn push(&mut self, task: Task) {
         match self {
-            Keeper::Inline(tasks) => tasks.push_back(task),
+            Keeper::Inline { tasks, .. } => tasks.push_back(task),
             // It only ends before its sender when the sequencer does.
             Keeper::Thread { tasks, .. } => drop(tasks.send(task)),
         }
     }
     /// Whether the caller has steps to do.
     pub(crate) fn has_steps(&self) -> bool {
-        matches!(self, Keeper::Inline(tasks) if !tasks.is_empty())
+        matches!(self, Keeper::Inline { tasks, .. } if !tasks.is_empty())
     }
     /// Whether work is done on the caller's time.
     pub(crate) fn is_inline(&self) -> bool {
-        matches!(self, Keeper::Inline(_))
+        matches!(self, Keeper::Inline { .. })
     }
     /// What the thread has done.
     pub(crate) fn poll(&mut self) -> Option<Done> {
         match self {
-            Keeper::Inline(_) => None,
+            Keeper::Inline { .. } => None,
             Keeper::Thread { done, .. } => done.try_recv().ok(),
         }
     }
     /// Does a step if that is the caller's matter, and says what is done with it.
     pub(crate) fn step(&mut self, disk: &mut dyn Disk) -> Option<Done> {
         match self {
-            Keeper::Inline(tasks) => step_first(tasks, disk),
+            Keeper::Inline { tasks, ahead } => step_first(tasks, disk, ahead).0,
             Keeper::Thread { .. } => None,
         }
     }
     /// Waits until something is done. `None` when there is nothing to wait for.
     pub(crate) fn wait(&mut self, disk: &mut dyn Disk) -> Option<Done> {
         match self {
-            Keeper::Inline(tasks) => loop {
+            Keeper::Inline { tasks, ahead } => loop {
                 if tasks.is_empty() {
                     return None;
                 }
-                if let Some(outcome) = step_first(tasks, disk) {
+                if let (Some(outcome), _) = step_first(tasks, disk, ahead) {
                     return Some(outcome);
                 }
             },
@@ -137,31 +174,87 @@ impl Drop for Keeper {
     }
 }
 
-/// A step of the first segment to prepare, since the sequencer may wait for it, or else of the first task.
-fn step_first(tasks: &mut VecDeque<Task>, disk: &mut dyn Disk) -> Option<Done> {
-    let at = tasks.iter().position(|task| matches!(task, Task::Prepare { .. })).unwrap_or(0);
-    let outcome = step(tasks.get_mut(at)?, disk)?;
-    tasks.remove(at);
-    Some(outcome)
+impl Task {
+    /// Whether writes wait for it, so that it does not rest.
+    fn is_urgent(&self) -> bool {
+        matches!(self, Task::Prepare { .. } | Task::Compact { urgent: true, .. })
+    }
 }
 
-fn step(task: &mut Task, disk: &mut dyn Disk) -> Option<Done> {
+/// A step of the first urgent task, or else of the first, after which it is the turn of the next one. Answers what is
+/// done with it, and whether the disk was busy.
+fn step_first(tasks: &mut VecDeque<Task>, disk: &mut dyn Disk, ahead: &Ahead) -> (Option<Done>, bool) {
+    let prepares = |task: &Task| matches!(task, Task::Prepare { .. });
+    let at = tasks.iter().position(prepares).or_else(|| tasks.iter().position(Task::is_urgent));
+    let Some(mut task) = tasks.remove(at.unwrap_or(0)) else { return (None, false) };
+    match step(&mut task, disk, ahead) {
+        Step::More { wrote } => {
+            tasks.push_back(task);
+            (None, wrote)
+        }
+        Step::Over => (None, false),
+        Step::Done(done) => (Some(done), true),
+    }
+}
+
+fn step(task: &mut Task, disk: &mut dyn Disk, ahead: &Ahead) -> Step {
     match task {
         Task::Prepare { number, size } => {
             let result = prepare(disk, *number, *size);
-            Some(Done::Prepared { number: *number, result })
+            Step::Done(Done::Prepared { number: *number, result })
         }
-        Task::Compact { writer, sequence, first_kept } => match writer.step(disk) {
-            Ok(false) => None,
+        Task::Fill { number, from, end, file } => match fill(disk, ahead, *number, *from..*end, file) {
+            Ok(Some((next, wrote))) => {
+                *from = next;
+                Step::More { wrote }
+            }
+            Ok(None) => {
+                close(disk, file);
+                Step::Over
+            }
+            Err(error) => {
+                // The journal does without, and will tell if the disk is at fault.
+                tracing::debug!(segment = *number, %error, "no zeroes ahead of the journal");
+                close(disk, file);
+                Step::Over
+            }
+        },
+        Task::Compact { writer, sequence, first_kept, .. } => match writer.step(disk) {
+            Ok(false) => Step::More { wrote: true },
             Ok(true) => {
                 let result = remove_covered(disk, *sequence, *first_kept);
-                Some(Done::Compacted { first_kept: *first_kept, result })
+                Step::Done(Done::Compacted { first_kept: *first_kept, result })
             }
             Err(error) => {
                 writer.abandon(disk);
-                Some(Done::Compacted { first_kept: *first_kept, result: Err(error) })
+                Step::Done(Done::Compacted { first_kept: *first_kept, result: Err(error) })
             }
         },
+    }
+}
+
+/// Fills the next piece of a segment's blocks. Answers where to go on, and whether anything was written; None where the
+/// journal has come to all of them.
+fn fill(
+    disk: &mut dyn Disk,
+    ahead: &Ahead,
+    number: u64,
+    blocks: Range<usize>,
+    file: &mut Option<FileId>,
+) -> io::Result<Option<(usize, bool)>> {
+    let Some(claim) = ahead.claim(number, blocks.start, blocks.end) else { return Ok(None) };
+    let opened = match *file {
+        Some(opened) => opened,
+        None => *file.insert(disk.open(&segment_name(number))?),
+    };
+    let bytes = (claim.blocks.start * BLOCK) as u64..(claim.blocks.end * BLOCK) as u64;
+    let wrote = disk.fill(opened, bytes)?;
+    Ok(Some((claim.blocks.end, wrote)))
+}
+
+fn close(disk: &mut dyn Disk, file: &mut Option<FileId>) {
+    if let Some(file) = file.take() {
+        disk.close(file);
     }
 }
 

@@ -5,8 +5,10 @@
 //! it flushes the next batch gathers in the queue: with one writer a batch is one write, with a thousand it is
 //! hundreds, and nobody waits for a timer.
 
+mod ahead;
 mod failure;
 mod frame;
+mod gatherer;
 mod journal;
 mod keeper;
 mod options;
@@ -37,6 +39,7 @@ use std::{
 
 pub use self::options::{EmbeddedOptions, OpenError};
 use self::{
+    ahead::Ahead,
     failure::Failure,
     journal::Journal,
     keeper::Keeper,
@@ -231,8 +234,9 @@ pub(crate) fn open(options: EmbeddedOptions, mut disk: Box<dyn Disk>) -> Result<
     let names: Vec<_> = state.resources().iter().map(|resource| resource.name.clone()).collect();
     let roots: Vec<Root> = (0..names.len()).map(|at| state.root(ResourceId(at as u16))).collect();
     let published = Arc::new(Published::new(names, roots, state.revision, state.bytes, log));
-    let keeper = Keeper::new(&mut *disk)?;
-    let journal = Journal::new(store, recovered.sequence, recovered.chain, segment);
+    let ahead = Arc::new(Ahead::new(options.segment_bytes.0 as usize / crate::disk::BLOCK));
+    let keeper = Keeper::new(&mut *disk, ahead.clone())?;
+    let journal = Journal::new(store, recovered.sequence, recovered.chain, segment, ahead);
     let failure = Arc::new(Failure::default());
     Ok(Sequencer::new(Start {
         options,
@@ -283,7 +287,7 @@ fn run(mut sequencer: Sequencer, queue: &Queue) {
     let mut requests: VecDeque<Request> = VecDeque::new();
     let mut open = true;
     while open {
-        let wait = if !requests.is_empty() || sequencer.has_file_work() {
+        let wait = if !requests.is_empty() || sequencer.has_work() {
             // What did not fit the last batch is next; steps of file work go on between batches.
             Wait::No
         } else {
@@ -297,7 +301,7 @@ fn run(mut sequencer: Sequencer, queue: &Queue) {
         loop {
             let (writes, bytes) = sequencer.run_batch(&mut requests);
             queue.begun(writes, bytes);
-            if open || requests.is_empty() {
+            if open || (requests.is_empty() && !sequencer.has_gathered()) {
                 break;
             }
         }

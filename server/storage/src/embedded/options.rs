@@ -32,6 +32,8 @@ pub struct EmbeddedOptions {
     pub segment_bytes: (u64, u64),
     /// Size of the journal at which it is compacted, if the live objects are smaller.
     pub compact_bytes: u64,
+    /// Writes that go into the journal together.
+    pub batch_writes_max: usize,
     /// Writes waiting for the sequencer.
     pub queue_writes_max: usize,
 }
@@ -50,6 +52,7 @@ impl EmbeddedOptions {
             history_bytes: limits::HISTORY_BYTES,
             segment_bytes: (limits::SEGMENT_BYTES_FIRST, limits::SEGMENT_BYTES_MAX),
             compact_bytes: limits::JOURNAL_BYTES_COMPACT,
+            batch_writes_max: limits::BATCH_WRITES_MAX,
             queue_writes_max: limits::QUEUE_WRITES_MAX,
         }
     }

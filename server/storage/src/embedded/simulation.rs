@@ -33,8 +33,10 @@ struct Life {
     disk: SimDisk,
     options: EmbeddedOptions,
     acknowledged: Expected,
-    /// What it is if the batch under way made it.
+    /// What it is if all that was asked for made it.
     possible: Expected,
+    /// What it is after each write on the way there.
+    steps: Vec<Expected>,
     text: u64,
 }
 
@@ -70,6 +72,8 @@ impl Life {
         options.clock = Arc::new(ManualClock::new(1_000_000));
         options.segment_bytes = (32 * 1024, [32, 64, 128][random.below(3) as usize] * 1024);
         options.object_bytes_max = 8 * 1024;
+        // With few in a batch, those of the next are gathered while one is written.
+        options.batch_writes_max = [1, 2, 1000, 1000][random.below(4) as usize];
         options.compact_bytes = random.below(200) * 1024;
         Life {
             seed,
@@ -78,6 +82,7 @@ impl Life {
             options,
             acknowledged: Expected::default(),
             possible: Expected::default(),
+            steps: Vec::new(),
             text: 0,
         }
     }
@@ -120,12 +125,14 @@ impl Life {
             tally.writes += 1;
         }
         self.possible = self.acknowledged.clone();
+        self.steps.clear();
         for (write, _) in &futures {
             apply(&mut self.possible, write);
+            self.steps.push(self.possible.clone());
         }
         let mut failed = false;
         // A full disk splits what is queued into smaller batches.
-        while !requests.is_empty() {
+        while !requests.is_empty() || sequencer.has_gathered() {
             sequencer.run_batch(&mut requests);
         }
         for (write, future) in futures {
@@ -156,11 +163,12 @@ impl Life {
         }
         if !failed {
             self.possible = self.acknowledged.clone();
+            self.steps.clear();
         }
         !failed
     }
     fn check(&mut self, sequencer: &Sequencer, tally: &mut Tally) {
-        let mut found = Expected { revision: sequencer.state.revision, objects: Model::new() };
+        let mut found = Expected { revision: sequencer.gatherer.state.revision, objects: Model::new() };
         for resource in 0..2 {
             let snapshot = sequencer.published.snapshot(ResourceId(resource));
             assert_eq!(snapshot.revision(), found.revision, "seed {}", self.seed);
@@ -176,8 +184,14 @@ impl Life {
             assert_eq!(found.objects, self.acknowledged.objects, "seed {}", self.seed);
             tally.lost += u64::from(self.possible.revision != found.revision);
         } else {
-            assert_eq!(found.revision, self.possible.revision, "seed {}", self.seed);
-            assert_eq!(found.objects, self.possible.objects, "seed {}", self.seed);
+            // One batch at most, and all of it: none ends between two writes of it.
+            let batch = self.options.batch_writes_max as u64;
+            assert!(found.revision <= self.acknowledged.revision + batch, "seed {}", self.seed);
+            let step = self.steps.iter().find(|step| step.revision == found.revision);
+            let step = step.unwrap_or_else(|| panic!("seed {}: {}", self.seed, found.revision));
+            assert_eq!(found.objects, step.objects, "seed {}", self.seed);
+            let is_whole = found.revision == self.possible.revision;
+            assert!(is_whole || batch < 6, "seed {}: a part of a batch", self.seed);
             tally.made_it += 1;
         }
         // The history is whole, from its oldest revision on.
@@ -190,6 +204,7 @@ impl Life {
         assert_eq!(next, found.revision + 1, "seed {}", self.seed);
         self.acknowledged = found.clone();
         self.possible = found;
+        self.steps.clear();
     }
     fn live(&mut self, tally: &mut Tally) {
         let troubles = [Trouble::Crash, Trouble::Crash, Trouble::FailedFlush, Trouble::Full, Trouble::Flip];

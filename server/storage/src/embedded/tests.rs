@@ -101,6 +101,51 @@ fn states_of_an_object_share_its_key() {
 }
 
 #[test]
+fn a_deep_queue_is_worked_off_in_order() {
+    for disk in [SimDisk::new(4), SimDisk::new(4).threaded()] {
+        let options = EmbeddedOptions { batch_writes_max: 8, ..options() };
+        let store = open(&disk, options.clone());
+        // Each object is made, made again, which fails, and deleted; the revisions are known beforehand.
+        let mut waiting = Vec::new();
+        for n in 0..300 {
+            let key = format!("a/{n:05}");
+            let made = 2 * n + 1;
+            for write in [
+                put(PODS, &key, Precondition::Absent, "x"),
+                put(PODS, &key, Precondition::Absent, "y"),
+                delete(PODS, &key, made),
+            ] {
+                waiting.push((made, store.submit(write)));
+            }
+            if n == 100 {
+                store.compact();
+            }
+        }
+        for (at, (made, write)) in waiting.into_iter().enumerate() {
+            match (at % 3, write.wait()) {
+                (0, Ok(object)) => assert_eq!(object.revision, made),
+                (1, Err(WriteError::Precondition(Some(found)))) => assert_eq!(found.revision, made),
+                (2, Ok(object)) => assert_eq!(object.revision, made + 1),
+                (_, result) => panic!("write {at}: {result:?}"),
+            }
+        }
+        assert_eq!((store.revision(), store.count(PODS)), (600, 0));
+        // The order is carried out although something always waits.
+        wait_for(|| {
+            fill(&store, 0, 1, 10);
+            let revision = store.revision();
+            store.submit(delete(PODS, "a/00000", revision)).wait().unwrap();
+            disk.names().iter().any(|name| name.starts_with("snapshot-0"))
+        });
+        let revision = store.revision();
+        store.close();
+        drop(store);
+        let store = open(&disk, options);
+        assert_eq!((store.revision(), store.count(PODS)), (revision, 0));
+    }
+}
+
+#[test]
 fn compaction_keeps_everything_and_frees_the_journal() {
     compacts(&SimDisk::new(2));
 }

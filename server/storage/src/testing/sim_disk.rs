@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     io,
+    ops::Range,
     sync::{Arc, Mutex},
 };
 
@@ -212,6 +213,19 @@ impl Disk for SimDisk {
             sim.files.insert(id, SimFile { current: zeroes.clone(), durable: zeroes, ..Default::default() });
             sim.names.insert(name.to_owned(), id);
             if crash { Err(crashed()) } else { Ok(FileId(id)) }
+        })
+    }
+    /// Writes zeroes whatever is there: those who would come after somebody's bytes lose them.
+    fn fill(&mut self, file: FileId, range: Range<u64>) -> io::Result<bool> {
+        self.with(|sim| {
+            if sim.begin()? {
+                return Err(crashed());
+            }
+            let SimFile { current, durable, .. } = sim.file(file)?;
+            for bytes in [current, durable] {
+                bytes[range.start as usize..range.end as usize].fill(0);
+            }
+            Ok(true)
         })
     }
     fn read_at(&mut self, file: FileId, offset: u64, into: &mut [u8]) -> io::Result<()> {
