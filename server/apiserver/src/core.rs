@@ -20,7 +20,10 @@ use ringbolt_storage::{
 };
 
 use crate::{
-    authentication::service_account::{Lookup, VerifiedTokens},
+    authentication::{
+        Authenticators,
+        service_account::{Lookup, VerifiedTokens},
+    },
     endpoints::event_frames::EventFrames,
     flowcontrol::core::CoreFlowControl,
     limits,
@@ -65,6 +68,8 @@ pub struct CoreState {
     pub(crate) lone_writes: LoneWrites,
     /// Where the events of watches are counted; nowhere until it is set.
     pub metrics: OnceCell<Arc<Metrics>>,
+    /// Who is believed in what; nothing until it is set.
+    pub authenticators: OnceCell<Arc<Authenticators>>,
     /// Events as they went out, for the next watcher that wants them so.
     pub(crate) frames: EventFrames,
     /// Tokens whose signatures were found good on this core.
@@ -173,6 +178,7 @@ impl CoreContext {
             flow_control: OnceCell::new(),
             lone_writes: LoneWrites::default(),
             metrics: OnceCell::new(),
+            authenticators: OnceCell::new(),
             frames: EventFrames::default(),
             verified_tokens: VerifiedTokens::default(),
             templates: RefCell::default(),

@@ -96,6 +96,10 @@ struct Session {
     /// Output that has not ended, and the stream that says how it went.
     output_left: usize,
     error_ended: bool,
+    /// The kubelet has taken the stream that says so: before that nothing runs.
+    is_taken: bool,
+    /// It has broken off a stream that it had not taken.
+    is_reset: bool,
     /// What that said.
     said: Vec<u8>,
     /// The end is told as JSON (from version 4).
@@ -123,6 +127,8 @@ impl Session {
             opened,
             stdin_ended: false,
             error_ended: false,
+            is_taken: false,
+            is_reset: false,
             said: Vec::new(),
             is_json: matches!(version, SUBPROTOCOL | "v4.channel.k8s.io"),
         }
@@ -174,10 +180,14 @@ impl Session {
                 let room = (limits::COMMAND_STATUS_BYTES + 1).saturating_sub(self.said.len());
                 self.said.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
-            Event::End { stream, .. } => self.ended(stream, up),
+            Event::End { stream, reset } => {
+                self.is_reset |= reset && !self.is_taken;
+                self.ended(stream, up);
+            }
+            Event::Reply { stream } => self.is_taken |= stream == self.opened.error,
             Event::Ping(number) => Encoder::put_ping(up, number),
             Event::Opened(stream) => Encoder::put_reset(up, stream, 3),
-            Event::Data { .. } | Event::Reply { .. } | Event::GoAway => {}
+            Event::Data { .. } | Event::GoAway => {}
         }
     }
 
@@ -195,6 +205,18 @@ impl Session {
                     self.output_left -= 1;
                 }
             }
+        }
+    }
+
+    /// How it went, now that nothing more comes.
+    fn status(&self) -> Status {
+        // Nothing ran, or nobody knows: that is no success.
+        if !self.said.is_empty() || self.is_taken {
+            ended(&self.said, self.is_json)
+        } else if self.is_reset {
+            Status::internal_error("Stream reset")
+        } else {
+            Status::internal_error("EOF")
         }
     }
 
@@ -316,7 +338,7 @@ impl Command {
     /// How it went, once the kubelet has nothing more to say.
     fn status(&self) -> Status {
         match &self.stage {
-            Stage::Runs(session) => ended(&session.said, session.is_json),
+            Stage::Runs(session) => session.status(),
             Stage::Refused(why) => {
                 Status::internal_error(format!("unable to upgrade connection: {}", refusal(why)))
             }

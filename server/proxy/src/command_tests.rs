@@ -67,6 +67,29 @@ fn output_and_the_end() {
 }
 
 #[test]
+fn what_never_ran_is_no_success() {
+    let reset = |stream: u8| [0x80, 3, 0, 3, 0, 0, 0, 8, 0, 0, 0, stream, 0, 0, 0, 1].to_vec();
+    let check = |said: &[u8], expect: Option<&str>| {
+        let mut session = session(ALL);
+        told(&mut session, said);
+        let status = session.status();
+        assert_eq!(
+            (status.success, status.success || expect == Some(&status.message)),
+            (expect.is_none(), true)
+        );
+    };
+    // A reply has the stream and no fields: an empty block, compressed.
+    let mut reply = vec![0x80, 3, 0, 2, 0, 0, 0, 4, 0, 0, 0, 1];
+    check(&reply, None);
+    reply[11] = 5;
+    check(&reply, Some("Internal error occurred: EOF"));
+    check(b"", Some("Internal error occurred: EOF"));
+    check(&data(5, b"out", true), Some("Internal error occurred: EOF"));
+    check(&[1, 3, 5, 7].map(reset).concat(), Some("Internal error occurred: Stream reset"));
+    check(&data(1, br#"{"status":"Success"}"#, true), None);
+}
+
+#[test]
 fn what_is_said_of_the_end_is_bounded() {
     let mut session = session(ALL);
     let (mut up, long) = (Vec::new(), vec![b' '; limits::COMMAND_STATUS_BYTES]);

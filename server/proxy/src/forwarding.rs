@@ -91,6 +91,9 @@ pub fn request(request: &ClientRequest<'_>, forward: &Forward<'_>) -> Result<Req
     headers.insert(header::HOST, value(forward.host)?);
     let connection = head.headers_named("connection").filter_map(|value| std::str::from_utf8(value).ok());
     let hop = HopByHop::named(connection);
+    // `--requestheader-*` may name others.
+    let authenticators = request.core.authenticators.get();
+    let is_configured = |name: &str| authenticators.is_some_and(|known| known.is_of_front_proxies(name));
     let mut through = Vec::new();
     for (name, field) in head.fields() {
         let Ok(name) = HeaderName::from_bytes(name) else { continue };
@@ -107,7 +110,10 @@ pub fn request(request: &ClientRequest<'_>, forward: &Forward<'_>) -> Result<Req
             "x-forwarded-host" | "x-forwarded-proto" if !upgrade && forward.forwarded_host.is_some() => {
                 continue;
             }
-            name if is_identity(name) || (!upgrade && hop.has(name) && !asks_for_trailers(name, field)) => {
+            name if is_identity(name)
+                || is_configured(name)
+                || (!upgrade && hop.has(name) && !asks_for_trailers(name, field)) =>
+            {
                 continue;
             }
             "sec-websocket-protocol" => {

@@ -11,4 +11,6 @@ pub(crate) const UP_BYTES: usize = 64 * 1024;
 /// Bytes of one tag of a page whose links are rewritten: a longer one goes on as it is.
 pub(crate) const TAG_BYTES: usize = 64 * 1024;
 /// Bytes of a compressed page that are opened at once: a thousand times as many may come of them.
-pub(crate) const INFLATE_BYTES: usize = 512;
+pub(crate) const INFLATE_BYTES: usize = 64;
+/// Bytes of a page, opened, whose links are looked at before it is the turn of others: about a millisecond.
+pub(crate) const REWRITE_BYTES: usize = 64 * 1024;

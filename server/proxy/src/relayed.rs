@@ -12,7 +12,7 @@ use ringbolt_apiserver::{
 use ringbolt_machinery::status::{Reason, Status};
 use ringbolt_outgoing::{Call, CallError, Failure, Head};
 
-use crate::{forwarding::HopByHop, rewriting::Rewriting};
+use crate::{forwarding::HopByHop, limits, rewriting::Rewriting};
 
 /// How a client hears that the other server did not answer.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,18 @@ impl Failures {
                 Status::failure(503, Reason::ServiceUnavailable, message)
             }
         })
+    }
+
+    /// The other server changes to a protocol that nobody asked for.
+    fn unasked(self, head: &Head) -> Response {
+        let why = match head.headers.get(header::UPGRADE).and_then(|value| value.to_str().ok()) {
+            Some(to) => format!("backend tried to switch protocol {to:?} when \"\" was requested"),
+            None => "internal error: 101 switching protocols response with non-writable body".to_owned(),
+        };
+        match self {
+            Failures::Plain => plain_error(503, &why),
+            Failures::Kubelet(errors) | Failures::Proxy(errors) => errors.response(&other_error(why)),
+        }
     }
 
     pub(crate) fn not_upgraded(self, status: u16) -> Response {
@@ -124,6 +136,11 @@ impl Relayed {
                 return false;
             }
         };
+        if head.status == 101 && !self.upgrade {
+            // Nothing is said in the protocol that it would change to.
+            out.answer(self.failures.unasked(&head));
+            return false;
+        }
         let bare = self.upgrade && !head.upgraded;
         if bare && head.status < 400 {
             out.answer(self.failures.not_upgraded(head.status));
@@ -150,12 +167,24 @@ impl Relayed {
     }
 }
 
-/// The fields of an answer that are for the client.
+/// What a page of another site may do with an answer.
+const CROSS_ORIGIN: [header::HeaderName; 4] = [
+    header::ACCESS_CONTROL_ALLOW_ORIGIN,
+    header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
+    header::ACCESS_CONTROL_ALLOW_HEADERS,
+    header::ACCESS_CONTROL_ALLOW_METHODS,
+];
+
+/// The fields of an answer that are for the client. Who may read it from other sites is this server's to say, and where
+/// two framings are given the length is not what the body has.
 pub(crate) fn answered(headers: &HeaderMap, upgraded: bool) -> Vec<(Box<str>, Bytes)> {
     let hop = HopByHop::of(headers);
+    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
     headers
         .iter()
         .filter(|(name, _)| upgraded || !hop.has(name.as_str()))
+        .filter(|(name, _)| !CROSS_ORIGIN.contains(name))
+        .filter(|(name, _)| !chunked || *name != header::CONTENT_LENGTH)
         .map(|(name, value)| (name.as_str().into(), Bytes::copy_from_slice(value.as_bytes())))
         .collect()
 }
@@ -178,8 +207,22 @@ impl Relay for Relayed {
                 return StreamState::End;
             }
         }
-        let mut sent = 0;
+        let (mut sent, mut opened) = (0, 0);
         while sent < room {
+            if let Some(rewriting) = self.rewriting.as_mut().filter(|rewriting| rewriting.waits()) {
+                if opened >= limits::REWRITE_BYTES {
+                    // It is the turn of others: little may come out of much.
+                    waker.wake_by_ref();
+                    return StreamState::Pending;
+                }
+                let Ok((piece, bytes)) = rewriting.piece() else { return StreamState::Abort };
+                sent += piece.len();
+                opened += bytes;
+                if !piece.is_empty() {
+                    out.put(piece);
+                }
+                continue;
+            }
             match self.call.poll_part(waker) {
                 Poll::Pending => return StreamState::Pending,
                 Poll::Ready(None) => {
@@ -188,15 +231,13 @@ impl Relay for Relayed {
                     }
                     return StreamState::End;
                 }
-                Poll::Ready(Some(Ok(part))) => {
-                    let part = match &mut self.rewriting {
-                        Some(rewriting) => rewriting.part(part),
-                        None => Ok(part),
-                    };
-                    let Ok(part) = part else { return StreamState::Abort };
-                    sent += part.len();
-                    out.put(part);
-                }
+                Poll::Ready(Some(Ok(part))) => match &mut self.rewriting {
+                    Some(rewriting) => rewriting.part(part),
+                    None => {
+                        sent += part.len();
+                        out.put(part);
+                    }
+                },
                 Poll::Ready(Some(Err(error))) => {
                     tracing::debug!(%error, "the answer of another server broke off");
                     return StreamState::Abort;
@@ -212,5 +253,36 @@ impl Relay for Relayed {
 
     fn is_counted(&self) -> bool {
         self.counted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn fields_that_are_for_the_client() {
+        let check = |fields: &[(&'static str, &'static str)], expect: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            let found = answered(&headers, false);
+            assert_eq!(found.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), expect);
+        };
+        check(&[("content-length", "3"), ("x-a", "b")], &["content-length", "x-a"]);
+        check(&[("content-length", "3"), ("transfer-encoding", "chunked")], &[]);
+        check(
+            &[
+                ("access-control-allow-origin", "*"),
+                ("access-control-allow-credentials", "true"),
+                ("access-control-allow-headers", "a"),
+                ("access-control-allow-methods", "GET"),
+                ("access-control-max-age", "1"),
+            ],
+            &["access-control-max-age"],
+        );
     }
 }

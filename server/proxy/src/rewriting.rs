@@ -96,11 +96,13 @@ struct Page {
 pub(crate) struct Rewriting {
     place: Place,
     page: Option<Page>,
+    /// What was not looked at of the part that came last.
+    waiting: Bytes,
 }
 
 impl Rewriting {
     pub(crate) fn new(place: Place) -> Rewriting {
-        Rewriting { place, page: None }
+        Rewriting { place, page: None, waiting: Bytes::new() }
     }
 
     /// The head: where it says that the client should look elsewhere that is seen to, else in pages.
@@ -121,11 +123,11 @@ impl Rewriting {
             "" => Coding::Plain,
             "gzip" => Coding::Gzip(Box::new((
                 GzDecoder::new(Vec::new()),
-                GzEncoder::new(Vec::new(), Compression::default()),
+                GzEncoder::new(Vec::new(), Compression::fast()),
             ))),
             "deflate" => Coding::Deflate(Box::new((
                 DeflateDecoder::new(Vec::new()),
-                DeflateEncoder::new(Vec::new(), Compression::default()),
+                DeflateEncoder::new(Vec::new(), Compression::fast()),
             ))),
             // What nobody here can read stays as it is.
             _ => return,
@@ -134,37 +136,53 @@ impl Rewriting {
         self.page = Some(Page { links: Links::default(), coding });
     }
 
-    /// A part of the body.
+    /// A part of the body, which waits until [`Rewriting::piece`] has taken all of it.
+    pub(crate) fn part(&mut self, part: Bytes) {
+        debug_assert!(self.waiting.is_empty());
+        self.waiting = part;
+    }
+
+    /// Whether something of a part still waits.
+    pub(crate) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next piece of the part: what of it goes to the client, and the bytes of the page that were looked at.
     ///
     /// # Errors
     /// It is not compressed as its head says.
-    pub(crate) fn part(&mut self, part: Bytes) -> std::io::Result<Bytes> {
-        let Some(Page { links, coding }) = &mut self.page else { return Ok(part) };
-        let mut out = Vec::with_capacity(part.len());
-        match coding {
-            Coding::Plain => links.feed(&part, &self.place, &mut out),
+    pub(crate) fn piece(&mut self) -> std::io::Result<(Bytes, usize)> {
+        let Some(Page { links, coding }) = &mut self.page else {
+            return Ok((std::mem::take(&mut self.waiting), 0));
+        };
+        let mut out = Vec::new();
+        let opened = match coding {
+            Coding::Plain => {
+                let piece = self.waiting.split_to(self.waiting.len().min(limits::REWRITE_BYTES));
+                out.reserve(piece.len());
+                links.feed(&piece, &self.place, &mut out);
+                piece.len()
+            }
             Coding::Gzip(coders) => {
                 let (from, to) = &mut **coders;
-                for piece in part.chunks(limits::INFLATE_BYTES) {
-                    from.write_all(piece)?;
-                    let mut plain = Vec::new();
-                    links.feed(&std::mem::take(from.get_mut()), &self.place, &mut plain);
-                    to.write_all(&plain)?;
-                }
+                from.write_all(&self.waiting.split_to(self.waiting.len().min(limits::INFLATE_BYTES)))?;
+                let opened = std::mem::take(from.get_mut());
+                links.feed(&opened, &self.place, &mut out);
+                to.write_all(&std::mem::take(&mut out))?;
                 out.append(to.get_mut());
+                opened.len()
             }
             Coding::Deflate(coders) => {
                 let (from, to) = &mut **coders;
-                for piece in part.chunks(limits::INFLATE_BYTES) {
-                    from.write_all(piece)?;
-                    let mut plain = Vec::new();
-                    links.feed(&std::mem::take(from.get_mut()), &self.place, &mut plain);
-                    to.write_all(&plain)?;
-                }
+                from.write_all(&self.waiting.split_to(self.waiting.len().min(limits::INFLATE_BYTES)))?;
+                let opened = std::mem::take(from.get_mut());
+                links.feed(&opened, &self.place, &mut out);
+                to.write_all(&std::mem::take(&mut out))?;
                 out.append(to.get_mut());
+                opened.len()
             }
-        }
-        Ok(out.into())
+        };
+        Ok((out.into(), opened))
     }
 
     /// What was kept back, at the end.
@@ -241,6 +259,36 @@ mod tests {
         check("/p/proxy//a", "/a", "/p/proxy/a");
     }
 
+    fn all(rewriting: &mut Rewriting, part: &[u8]) -> Vec<u8> {
+        rewriting.part(Bytes::copy_from_slice(part));
+        let mut out = Vec::new();
+        while rewriting.waits() {
+            out.extend_from_slice(&rewriting.piece().unwrap().0);
+        }
+        out
+    }
+
+    #[test]
+    fn a_page_of_blanks_is_opened_in_small_pieces() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        gzip.write_all(&vec![b' '; 4 << 20]).unwrap();
+        let packed = gzip.finish().unwrap();
+        let mut rewriting = Rewriting::new(place());
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("text/html"));
+        headers.insert("content-encoding", HeaderValue::from_static("gzip"));
+        rewriting.head(&mut headers);
+        rewriting.part(packed.into());
+        let (mut most, mut sum) = (0, 0);
+        while rewriting.waits() {
+            let (_, opened) = rewriting.piece().unwrap();
+            most = most.max(opened);
+            sum += opened;
+        }
+        assert_eq!(sum, 4 << 20);
+        assert!(most <= 2 * limits::REWRITE_BYTES, "{most} bytes at once");
+    }
+
     fn page(coding: &str, body: &[u8]) -> Vec<u8> {
         let mut rewriting = Rewriting::new(place());
         let mut headers = HeaderMap::new();
@@ -249,7 +297,7 @@ mod tests {
         headers.insert("content-encoding", HeaderValue::from_str(coding).unwrap());
         rewriting.head(&mut headers);
         assert!(headers.get("content-length").is_none() || coding == "br");
-        let mut out = rewriting.part(Bytes::copy_from_slice(body)).unwrap().to_vec();
+        let mut out = all(&mut rewriting, body);
         out.extend_from_slice(&rewriting.finish());
         out
     }
@@ -272,6 +320,6 @@ mod tests {
         headers.insert("content-type", HeaderValue::from_static("text/html"));
         rewriting.head(&mut headers);
         assert_eq!(headers["location"], format!("{PROXY}/elsewhere"));
-        assert_eq!(rewriting.part(Bytes::from_static(plain)).unwrap(), &plain[..]);
+        assert_eq!(all(&mut rewriting, plain), plain);
     }
 }

@@ -57,6 +57,11 @@ pub enum Refusal {
 }
 
 impl Authenticators {
+    /// Whether a header, by its name in lower case, is one of those in which front proxies say who asks.
+    pub fn is_of_front_proxies(&self, name: &str) -> bool {
+        self.request_header.as_ref().is_some_and(|proxies| proxies.reads(name))
+    }
+
     /// A union of what every server has; the rest is set in it.
     pub fn new(
         client_certificates: Option<ClientCertificates>,

@@ -50,6 +50,11 @@ impl RequestHeader {
         }
     }
 
+    /// Whether a header, by its name in lower case, is looked at.
+    pub(super) fn reads(&self, name: &str) -> bool {
+        self.config.reads(name)
+    }
+
     /// Whom a proxy asks for; `None` where no proxy asks, or for nobody.
     pub(super) fn authenticate(
         &self,
@@ -74,6 +79,13 @@ impl RequestHeader {
 }
 
 impl RequestHeaderConfig {
+    /// Whether a header is one of these, all being in lower case.
+    fn reads(&self, name: &str) -> bool {
+        let names = self.username_headers.iter().chain(&self.uid_headers).chain(&self.group_headers);
+        names.into_iter().any(|known| known == name)
+            || self.extra_header_prefixes.iter().any(|prefix| name.starts_with(&**prefix))
+    }
+
     /// The user that the headers name.
     fn user(&self, head: &Head<'_>) -> Option<UserInfo> {
         let name = first_value(head, &self.username_headers)?;

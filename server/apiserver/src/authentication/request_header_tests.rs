@@ -23,6 +23,23 @@ fn standard() -> RequestHeaderConfig {
 }
 
 #[test]
+fn headers_that_are_read() {
+    let config = RequestHeaderConfig {
+        username_headers: names(&["x-name"]),
+        uid_headers: names(&["x-uid"]),
+        group_headers: names(&["x-groups", "x-teams"]),
+        extra_header_prefixes: names(&["x-more-"]),
+        ..RequestHeaderConfig::default()
+    };
+    for name in ["x-name", "x-uid", "x-groups", "x-teams", "x-more-", "x-more-scopes"] {
+        assert!(config.reads(name), "{name}");
+    }
+    for name in ["x-names", "x-more", "x-remote-user", ""] {
+        assert!(!config.reads(name), "{name}");
+    }
+}
+
+#[test]
 fn headers_become_a_user() {
     let check = |headers: &[(&str, &str)], expect: Option<(&str, &str, &[&str])>| {
         let found = with_headers(headers, |head| standard().user(head));

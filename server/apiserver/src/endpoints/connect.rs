@@ -84,7 +84,7 @@ impl Options<'_> {
     }
 
     fn ports(&self) -> Result<Vec<u16>, Status> {
-        let parse = |text: &String| {
+        let parse = |text: &str| {
             let wide = answer::parse_u64(text);
             let port = wide.and_then(|port| {
                 let range = || format!("strconv.ParseUint: parsing {}: value out of range", quote(text));
@@ -92,7 +92,8 @@ impl Options<'_> {
             });
             port.map_err(|why| Status::bad_request(format!("cannot convert to []int32: {why}")))
         };
-        self.all("ports").iter().map(parse).collect()
+        // Each value may be a list.
+        self.all("ports").iter().flat_map(|list| list.split(',')).map(parse).collect()
     }
 }
 
@@ -402,6 +403,7 @@ mod tests {
         );
         check(Connection::PortForward, "", "/portForward/ns/p", &[]);
         check(Connection::PortForward, "ports=80&ports=65535", "/portForward/ns/p", &[("port", "80,65535")]);
+        check(Connection::PortForward, "ports=1,2&ports=3", "/portForward/ns/p", &[("port", "1,2,3")]);
         let why = |query| Options(query).ports().unwrap_err().message;
         let invalid = r#"cannot convert to []int32: strconv.ParseUint: parsing "-1": invalid syntax"#;
         assert_eq!(why("ports=-1"), invalid);

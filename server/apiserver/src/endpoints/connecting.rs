@@ -230,7 +230,10 @@ impl Given {
                     let flag = ["stdin", "stdout", "stderr", "tty"].into_iter().find(|flag| *flag == key);
                     given.flags.extend(flag.filter(|_| !matches!(&*value, "false" | "0")));
                 }
-                (Options::Ports, "ports") => given.ports.extend(value.parse::<i32>().ok().map(i64::from)),
+                (Options::Ports, "ports") => {
+                    let ports = value.split(',').filter_map(|port| port.parse::<i32>().ok());
+                    given.ports.extend(ports.map(i64::from));
+                }
                 _ => {}
             }
         }

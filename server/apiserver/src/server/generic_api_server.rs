@@ -257,6 +257,7 @@ impl Shared {
             CoreContext::new(handle.index(), self.storage.clone(), hub, spawner.clone(), timers.clone());
         core.min_request_timeout.set(self.min_request_timeout);
         core.metrics.get_or_init(|| self.chain.metrics.clone());
+        core.authenticators.get_or_init(|| self.chain.authenticators.clone());
         if let Some(shared) = &self.chain.flow_control {
             core.flow_control.get_or_init(|| CoreFlowControl::new(shared.clone(), handle.index()));
             shared.set_wake(handle.index(), wake.clone());
