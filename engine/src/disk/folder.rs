@@ -232,7 +232,7 @@ impl RingDisk {
     ) -> io::Result<()> {
         let open = get(&self.files, file)?;
         if open.direct && is_aligned(blocks) && offset.is_multiple_of(BLOCK) {
-            match self.ring.write_while(&open.file, offset, blocks, meanwhile) {
+            match self.ring.write_while(&open.file, offset, blocks, Some(&mut *meanwhile)) {
                 Err(err) if is_unsupported(&err) => {}
                 result => return result,
             }

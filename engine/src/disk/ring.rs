@@ -41,7 +41,7 @@ impl DiskRing {
             // wake-up, without the ring's task work; every batch of the journal comes this way.
             return file.write_all_at(bytes, offset);
         }
-        self.write_while(file, offset, bytes, &mut || ())
+        self.write_while(file, offset, bytes, None)
     }
 
     /// Writes all bytes at an offset, and calls `meanwhile` once the operations are under way.
@@ -50,7 +50,7 @@ impl DiskRing {
         file: &File,
         offset: u64,
         bytes: &[u8],
-        meanwhile: &mut dyn FnMut(),
+        meanwhile: Option<&mut dyn FnMut()>,
     ) -> io::Result<()> {
         let fd = file.as_raw_fd();
         let pieces = split(bytes.as_ptr().cast_mut(), bytes.len(), offset);
@@ -76,7 +76,7 @@ impl DiskRing {
             opcode::Write::new(types::Fd(fd), piece.at, piece.len as u32).offset(piece.offset).build()
         };
         // SAFETY: as in `write`.
-        unsafe { self.transfer(pieces, write, io::ErrorKind::WriteZero, &mut || ()) }
+        unsafe { self.transfer(pieces, write, io::ErrorKind::WriteZero, None) }
     }
 
     /// Fills all bytes from an offset.
@@ -88,7 +88,7 @@ impl DiskRing {
         };
         // SAFETY: the pieces are within `into` and do not overlap; it is borrowed exclusively for the length of this
         // call.
-        unsafe { self.transfer(pieces, read, io::ErrorKind::UnexpectedEof, &mut || ()) }
+        unsafe { self.transfer(pieces, read, io::ErrorKind::UnexpectedEof, None) }
     }
 
     /// Makes a file's content durable (`fdatasync`), or with its metadata (`fsync`).
@@ -114,10 +114,9 @@ impl DiskRing {
         mut pieces: Vec<Piece>,
         make: impl Fn(&Piece) -> squeue::Entry,
         none: io::ErrorKind,
-        meanwhile: &mut dyn FnMut(),
+        mut meanwhile: Option<&mut dyn FnMut()>,
     ) -> io::Result<()> {
         pieces.reverse();
-        let mut meanwhile = Some(meanwhile);
         let mut results = Vec::with_capacity(DISK_DEPTH as usize);
         while !pieces.is_empty() {
             let first = pieces.len().saturating_sub(DISK_DEPTH as usize);

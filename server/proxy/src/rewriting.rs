@@ -1,6 +1,6 @@
 //! Links of what stands behind a proxy, so that they lead through it (`proxy.Transport`).
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use bytes::Bytes;
 use flate2::{
@@ -86,6 +86,77 @@ enum Coding {
     Deflate(Box<Deflate>),
 }
 
+impl Coding {
+    /// What is opened at once.
+    fn piece_bytes(&self) -> usize {
+        match self {
+            Coding::Plain => limits::REWRITE_BYTES,
+            Coding::Gzip(_) | Coding::Deflate(_) => limits::INFLATE_BYTES,
+        }
+    }
+
+    /// What of the page is in a piece.
+    fn open(&mut self, piece: Bytes) -> io::Result<Bytes> {
+        Ok(match self {
+            Coding::Plain => piece,
+            Coding::Gzip(coders) => {
+                coders.0.write_all(&piece)?;
+                std::mem::take(coders.0.get_mut()).into()
+            }
+            Coding::Deflate(coders) => {
+                coders.0.write_all(&piece)?;
+                std::mem::take(coders.0.get_mut()).into()
+            }
+        })
+    }
+
+    /// What of the page was kept back, at its end.
+    fn open_rest(&mut self) -> Vec<u8> {
+        // Writes into memory do not fail; what was cut off at its end ends here as well.
+        match self {
+            Coding::Plain => Vec::new(),
+            Coding::Gzip(coders) => {
+                let _ = coders.0.try_finish();
+                std::mem::take(coders.0.get_mut())
+            }
+            Coding::Deflate(coders) => {
+                let _ = coders.0.try_finish();
+                std::mem::take(coders.0.get_mut())
+            }
+        }
+    }
+
+    /// A part of the page as it goes on.
+    fn pack(&mut self, plain: Vec<u8>) -> io::Result<Vec<u8>> {
+        Ok(match self {
+            Coding::Plain => plain,
+            Coding::Gzip(coders) => {
+                coders.1.write_all(&plain)?;
+                std::mem::take(coders.1.get_mut())
+            }
+            Coding::Deflate(coders) => {
+                coders.1.write_all(&plain)?;
+                std::mem::take(coders.1.get_mut())
+            }
+        })
+    }
+
+    /// The last part of it.
+    fn pack_rest(self, plain: Vec<u8>) -> Vec<u8> {
+        match self {
+            Coding::Plain => plain,
+            Coding::Gzip(mut coders) => {
+                let _ = coders.1.write_all(&plain);
+                coders.1.finish().unwrap_or_default()
+            }
+            Coding::Deflate(mut coders) => {
+                let _ = coders.1.write_all(&plain);
+                coders.1.finish().unwrap_or_default()
+            }
+        }
+    }
+}
+
 /// A page on its way.
 struct Page {
     links: Links,
@@ -151,65 +222,24 @@ impl Rewriting {
     ///
     /// # Errors
     /// It is not compressed as its head says.
-    pub(crate) fn piece(&mut self) -> std::io::Result<(Bytes, usize)> {
+    pub(crate) fn piece(&mut self) -> io::Result<(Bytes, usize)> {
         let Some(Page { links, coding }) = &mut self.page else {
             return Ok((std::mem::take(&mut self.waiting), 0));
         };
-        let mut out = Vec::new();
-        let opened = match coding {
-            Coding::Plain => {
-                let piece = self.waiting.split_to(self.waiting.len().min(limits::REWRITE_BYTES));
-                out.reserve(piece.len());
-                links.feed(&piece, &self.place, &mut out);
-                piece.len()
-            }
-            Coding::Gzip(coders) => {
-                let (from, to) = &mut **coders;
-                from.write_all(&self.waiting.split_to(self.waiting.len().min(limits::INFLATE_BYTES)))?;
-                let opened = std::mem::take(from.get_mut());
-                links.feed(&opened, &self.place, &mut out);
-                to.write_all(&std::mem::take(&mut out))?;
-                out.append(to.get_mut());
-                opened.len()
-            }
-            Coding::Deflate(coders) => {
-                let (from, to) = &mut **coders;
-                from.write_all(&self.waiting.split_to(self.waiting.len().min(limits::INFLATE_BYTES)))?;
-                let opened = std::mem::take(from.get_mut());
-                links.feed(&opened, &self.place, &mut out);
-                to.write_all(&std::mem::take(&mut out))?;
-                out.append(to.get_mut());
-                opened.len()
-            }
-        };
-        Ok((out.into(), opened))
+        let piece = self.waiting.split_to(self.waiting.len().min(coding.piece_bytes()));
+        let opened = coding.open(piece)?;
+        let mut plain = Vec::with_capacity(opened.len());
+        links.feed(&opened, &self.place, &mut plain);
+        Ok((coding.pack(plain)?.into(), opened.len()))
     }
 
     /// What was kept back, at the end.
     pub(crate) fn finish(&mut self) -> Bytes {
-        let Some(Page { mut links, coding }) = self.page.take() else { return Bytes::new() };
-        let mut rest = Vec::new();
-        // Writes into memory do not fail; what was cut off at its end ends here as well.
-        match coding {
-            Coding::Plain => links.finish(&mut rest),
-            Coding::Gzip(coders) => {
-                let (mut from, mut to) = *coders;
-                let _ = from.try_finish();
-                links.feed(from.get_ref(), &self.place, &mut rest);
-                links.finish(&mut rest);
-                let _ = to.write_all(&rest);
-                rest = to.finish().unwrap_or_default();
-            }
-            Coding::Deflate(coders) => {
-                let (mut from, mut to) = *coders;
-                let _ = from.try_finish();
-                links.feed(from.get_ref(), &self.place, &mut rest);
-                links.finish(&mut rest);
-                let _ = to.write_all(&rest);
-                rest = to.finish().unwrap_or_default();
-            }
-        }
-        rest.into()
+        let Some(Page { mut links, mut coding }) = self.page.take() else { return Bytes::new() };
+        let mut plain = Vec::new();
+        links.feed(&coding.open_rest(), &self.place, &mut plain);
+        links.finish(&mut plain);
+        coding.pack_rest(plain).into()
     }
 }
 
@@ -311,6 +341,13 @@ mod tests {
         gzip.write_all(plain).unwrap();
         let mut read = String::new();
         flate2::read::GzDecoder::new(&page("gzip", &gzip.finish().unwrap())[..])
+            .read_to_string(&mut read)
+            .unwrap();
+        assert_eq!(read, expect);
+        let mut deflate = DeflateEncoder::new(Vec::new(), Compression::fast());
+        deflate.write_all(plain).unwrap();
+        let mut read = String::new();
+        flate2::read::DeflateDecoder::new(&page("deflate", &deflate.finish().unwrap())[..])
             .read_to_string(&mut read)
             .unwrap();
         assert_eq!(read, expect);

@@ -25,9 +25,7 @@ impl JournalDisk {
     pub fn observed(self, observer: impl Fn(Duration) + Send + 'static) -> Self {
         JournalDisk(self.0, Some(Box::new(observer)))
     }
-}
 
-impl JournalDisk {
     fn timed(&mut self, write: impl FnOnce(&mut RingDisk) -> io::Result<()>) -> io::Result<()> {
         let begun = Instant::now();
         let written = write(&mut self.0);

@@ -12,7 +12,7 @@ use ringbolt_protocol::{query, request_info::Verb};
 
 use super::{
     answer,
-    connecting::Connects,
+    connecting::{self, Connects},
     get,
     location::{Kubelet, decode, list},
     resource::ResourceStore,
@@ -104,8 +104,8 @@ struct Asked {
     query: Vec<(&'static str, String)>,
 }
 
-impl PodConnection {
-    fn find(&self, request: &Request<'_>) -> Result<Start, Status> {
+impl Connects for PodConnection {
+    fn prepare(&self, request: &Request<'_>) -> Result<Start, Status> {
         let (info, options) = (request.info, Options(request.head.query()));
         if self.connection == Connection::Log {
             let errors = log_option_errors(request.head.query())?;
@@ -148,7 +148,9 @@ impl PodConnection {
         let translates = !kubelet.speaks_websockets;
         Ok(self.connector.prepare(request, backend, purpose(self.connection, &options, translates)))
     }
+}
 
+impl PodConnection {
     /// Who comes with a GET was asked for the right to get; what they do is no less than those with a POST do.
     fn may_create(&self, request: &Request<'_>) -> Result<(), Status> {
         let info = request.info;
@@ -171,18 +173,9 @@ impl PodConnection {
     }
 }
 
-impl Connects for PodConnection {
-    fn prepare(&self, request: &Request<'_>) -> Result<Start, Status> {
-        self.find(request)
-    }
-}
-
 impl ResourceEndpoint for PodConnection {
     fn serve(&self, request: &Request<'_>) -> Outcome {
-        match self.find(request) {
-            Ok(start) => start(),
-            Err(status) => answer::failed(request, &status),
-        }
+        connecting::serve(self, request)
     }
 }
 

@@ -55,6 +55,14 @@ pub(super) trait Connects: Send + Sync {
     fn prepare(&self, request: &Request<'_>) -> Result<Start, Status>;
 }
 
+/// Answers a request by going where it leads.
+pub(super) fn serve(connects: &impl Connects, request: &Request<'_>) -> Outcome {
+    match connects.prepare(request) {
+        Ok(start) => start(),
+        Err(status) => answer::failed(request, &status),
+    }
+}
+
 /// An endpoint that connects, behind dynamic admission. Where it leads is found before it is admitted, as long as the
 /// request is at hand, and told afterwards.
 pub(crate) struct Connecting {

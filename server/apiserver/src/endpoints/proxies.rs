@@ -10,8 +10,7 @@ use ringbolt_machinery::{
 use ringbolt_protocol::request_info::Verb;
 
 use super::{
-    answer,
-    connecting::Connects,
+    connecting::{self, Connects},
     get,
     location::{Kubelet, Target, decode, list, port, proxied_path},
     resource::ResourceStore,
@@ -57,8 +56,8 @@ struct Place {
     only_global: bool,
 }
 
-impl Proxy {
-    fn find(&self, request: &Request<'_>) -> Result<Start, Status> {
+impl Connects for Proxy {
+    fn prepare(&self, request: &Request<'_>) -> Result<Start, Status> {
         let info = request.info;
         if info.verb == Verb::None && request.head.method != "OPTIONS" {
             return Err(Status::method_not_allowed());
@@ -75,18 +74,9 @@ impl Proxy {
     }
 }
 
-impl Connects for Proxy {
-    fn prepare(&self, request: &Request<'_>) -> Result<Start, Status> {
-        self.find(request)
-    }
-}
-
 impl ResourceEndpoint for Proxy {
     fn serve(&self, request: &Request<'_>) -> Outcome {
-        match self.find(request) {
-            Ok(start) => start(),
-            Err(status) => answer::failed(request, &status),
-        }
+        connecting::serve(self, request)
     }
 }
 

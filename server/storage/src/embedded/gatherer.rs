@@ -39,6 +39,22 @@ pub(crate) struct Batch {
     pub(crate) bytes: u64,
 }
 
+impl Batch {
+    /// Answers the writes of the batch. All answers are there before anyone is woken, so that a core that is woken
+    /// finds those of its other writes too and need not be woken again.
+    pub(crate) fn answer(&mut self) {
+        let Batch { answers, wakers, .. } = self;
+        // Who lost a race first: it tries again before those who won it come with their next write.
+        for (promise, result) in answers.extract_if(.., |(_, result)| result.is_err()) {
+            wakers.extend(promise.settle(result));
+        }
+        for (promise, result) in answers.drain(..) {
+            wakers.extend(promise.settle(result));
+        }
+        wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
 /// The state as of the last write that was gathered, and the batch that is being gathered.
 pub(crate) struct Gatherer {
     pub(crate) options: EmbeddedOptions,

@@ -40,6 +40,11 @@ impl Task {
     pub(crate) fn fill(number: u64, from: usize, end: usize) -> Task {
         Task::Fill { number, from, end, file: None }
     }
+
+    /// Whether writes wait for it, so that it does not rest.
+    fn is_urgent(&self) -> bool {
+        matches!(self, Task::Prepare { .. } | Task::Compact { urgent: true, .. })
+    }
 }
 
 /// A piece of work that is done.
@@ -171,13 +176,6 @@ impl Drop for Keeper {
         {
             tracing::error!("the storage keeper panicked");
         }
-    }
-}
-
-impl Task {
-    /// Whether writes wait for it, so that it does not rest.
-    fn is_urgent(&self) -> bool {
-        matches!(self, Task::Prepare { .. } | Task::Compact { urgent: true, .. })
     }
 }
 

@@ -3,7 +3,7 @@
 //! Everything here is plain code on one thread: [`super::Embedded`] drives it from a queue, tests drive it step by
 //! step.
 
-use std::{collections::VecDeque, io, mem, sync::Arc, task::Waker, time::Duration};
+use std::{collections::VecDeque, io, mem, sync::Arc, time::Duration};
 
 use super::{
     failure::Failure,
@@ -119,10 +119,10 @@ impl Sequencer {
                 }
             }
             self.publish(&mut batch);
-            self.answer(&mut batch);
+        }
+        batch.answer();
+        if !batch.payload.is_empty() {
             self.published.notify();
-        } else {
-            self.answer(&mut batch);
         }
         batch.payload.clear();
         self.spare = batch;
@@ -161,20 +161,6 @@ impl Sequencer {
         };
         disk.write_while(file, offset, journal.blocks(), &mut meanwhile)?;
         Ok(taken)
-    }
-
-    /// Answers the writes of the batch. All answers are there before anyone is woken, so that a core that is woken
-    /// finds those of its other writes too and need not be woken again.
-    fn answer(&mut self, batch: &mut Batch) {
-        let Batch { answers, wakers, .. } = batch;
-        // Who lost a race first: it tries again before those who won it come with their next write.
-        for (promise, result) in answers.extract_if(.., |(_, result)| result.is_err()) {
-            wakers.extend(promise.settle(result));
-        }
-        for (promise, result) in answers.drain(..) {
-            wakers.extend(promise.settle(result));
-        }
-        wakers.drain(..).for_each(Waker::wake);
     }
 
     /// When there is something to do without a request: history to give back, objects to expire.
