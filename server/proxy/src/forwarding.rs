@@ -129,7 +129,8 @@ pub fn request(request: &ClientRequest<'_>, forward: &Forward<'_>) -> Result<Req
     // As it was understood here: where two framings are given one of them is not what the body has.
     let length = match head.body {
         BodyLength::Exact(length) => Some(length),
-        BodyLength::None => head.header("content-length").map(|_| 0),
+        // Many servers expect a length with these, whatever the client says; of others it is not told.
+        BodyLength::None => matches!(head.method, "POST" | "PUT" | "PATCH").then_some(0),
         BodyLength::Unknown => None,
     };
     if let Some(length) = length {

@@ -6,10 +6,11 @@ mod sockets;
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
     net::{IpAddr, TcpListener, UdpSocket},
     path::PathBuf,
     process::{Child, Command, Stdio},
+    thread,
     time::Duration,
 };
 
@@ -82,6 +83,10 @@ impl Site {
             flag("client-certificate", write("client.crt", &shown.certificate)),
             flag("client-key", write("client.key", &shown.key)),
             flag("certificate-authority", write("kubelets.crt", &kubelets.pem)),
+            format!("--requestheader-client-ca-file={}", folder.join("servers.crt").display()),
+            "--requestheader-username-headers=X-Front-User".to_owned(),
+            "--requestheader-group-headers=X-Front-Group".to_owned(),
+            "--requestheader-extra-headers-prefix=X-Front-Extra-".to_owned(),
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--embedded-controllers=".to_owned(),
         ];
@@ -312,21 +317,39 @@ fn proxies() {
     // All that is the client's goes on, nothing that is the connection's.
     let mut connection = site.connect();
     let head = Connection::head("PUT", &format!("{node}/a%20b/c/?q=%20x&z"));
-    let fields = "X-Own: 1\r\nTe: gzip\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-Forwarded-Uri: /lie\r\nX-Forwarded-For: 9.9.9.9\r\nContent-Length: 4\r\n";
+    let fields = "X-Own: 1\r\nTe: gzip\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-Forwarded-Uri: /lie\r\nX-Forwarded-For: 9.9.9.9\r\nContent-Length: 4\r\nX-Front-User: a\r\nX-Front-Group: b\r\nX-Front-Extra-C: d\r\nX-Front-Door: 1\r\n";
     connection.send(format!("{head}{fields}\r\nbody").as_bytes()).unwrap();
     let echo = connection.response("PUT").unwrap().text();
     let lines: Vec<_> = echo.lines().collect();
     assert_eq!(lines[..2], ["PUT /a%20b/c/?q=%20x&z", "Host: 127.0.0.1"], "{echo}");
     for line in [
         "X-Own: 1",
+        "X-Front-Door: 1",
         "X-Forwarded-For: 9.9.9.9, 127.0.0.1",
         &format!("X-Forwarded-Uri: {node}/a%20b/c/"),
         "body",
     ] {
         assert!(lines.contains(&line), "{line} in {echo}");
     }
-    for name in ["Authorization:", "X-Hop:", "Te:", "X-Remote-User:"] {
+    for name in [
+        "Authorization:",
+        "X-Hop:",
+        "Te:",
+        "X-Remote-User:",
+        "X-Front-User:",
+        "X-Front-Group:",
+        "X-Front-Extra-",
+    ] {
         assert!(!lines.iter().any(|line| line.starts_with(name)), "{name} in {echo}");
+    }
+    // No body is said to be one of no bytes where a server may expect one.
+    for (method, told) in [("POST", true), ("PUT", true), ("PATCH", true), ("DELETE", false), ("GET", false)]
+    {
+        let mut connection = site.connect();
+        let head = Connection::head(method, &format!("{node}/empty"));
+        connection.send(format!("{head}\r\n").as_bytes()).unwrap();
+        let echo = connection.response(method).unwrap().text();
+        assert_eq!(echo.lines().any(|line| line == "Content-Length: 0"), told, "{method}: {echo}");
     }
     // A body larger than what this server takes passes through.
     let large = vec![b'x'; 8 << 20];
@@ -349,6 +372,22 @@ fn pods_and_services(site: &Site, address: &str) {
     assert_eq!(site.get(&format!("{pod}/healthz")).status, 401);
     // Of one that speaks TLS alone.
     assert_eq!(site.get(&format!("{PODS}/web:{port}/proxy/healthz")).status, 400);
+    // One that changes to a protocol that nobody asked for.
+    let listener = TcpListener::bind((address, 0)).unwrap();
+    let odd = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n";
+        stream.write_all(head).unwrap();
+        let mut asked = Vec::new();
+        let _ = stream.read_to_end(&mut asked);
+        asked
+    });
+    let unasked = failure(&site.get(&format!("{PODS}/web:{odd}/proxy/")));
+    let why = "backend tried to switch protocol \"x\" when \"\" was requested";
+    assert!(unasked.0 == 500 && unasked.2.ends_with(why), "{unasked:?}");
+    let asked = server.join().unwrap();
+    assert!(asked.starts_with(b"GET / HTTP/1.1\r\n"), "{}", String::from_utf8_lossy(&asked));
     site.post(
         "/api/v1/namespaces/default/services",
         &json!({"metadata": {"name": "s"}, "spec": {"ports": [{"name": "web", "port": 80}]}}),

@@ -110,7 +110,9 @@ pub(super) fn port(text: &str, scheme: Scheme) -> Result<u16, Status> {
     if text.is_empty() {
         return Ok(if scheme == Scheme::Https { 443 } else { 80 });
     }
-    text.parse().map_err(|_| Status::bad_request(format!("invalid port {text:?}")))
+    let digits = text.bytes().all(|b| b.is_ascii_digit()).then_some(text);
+    let port = digits.and_then(|digits| digits.parse().ok());
+    port.ok_or_else(|| Status::bad_request(format!("invalid port {text:?}")))
 }
 
 /// What of a request's path goes on to who is behind a proxy: empty where it ends right behind `proxy`, else cleaned and
