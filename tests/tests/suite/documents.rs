@@ -1,7 +1,7 @@
 //! Documents that are no resources, by odd paths and Accept headers; and what a refused service leaves behind.
 
 use ringbolt_tests::{http1::Connection, server::Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn server(name: &str) -> Server {
     Server::start(name, &["--embedded-controllers=", "--disable-admission-plugins=ServiceAccount"])
@@ -35,6 +35,60 @@ fn paths_and_types() {
     ] {
         assert_eq!(asks(&mut client, path, accept), status, "{path} {accept}");
     }
+}
+
+/// A request of each verb of each resource and subresource that discovery lists: whatever its answer is, it is not that
+/// this server has no such thing.
+#[test]
+fn what_discovery_names_is_served() {
+    let server = server("named");
+    let mut client = Connection::plain(&server);
+    let groups = client.get("/apis").unwrap().json();
+    let versions = groups["groups"].as_array().unwrap().iter().flat_map(|group| {
+        group["versions"].as_array().unwrap().iter().map(|v| format!("/apis/{}", text(&v["groupVersion"])))
+    });
+    let mut asked = 0;
+    for version in std::iter::once("/api/v1".to_owned()).chain(versions) {
+        let named = client.get(&version).unwrap().json();
+        for resource in named["resources"].as_array().unwrap() {
+            let (main, sub) =
+                text(&resource["name"]).split_once('/').unwrap_or((text(&resource["name"]), ""));
+            let slash = if sub.is_empty() { "" } else { "/" };
+            let within = if resource["namespaced"] == true { "/namespaces/default" } else { "" };
+            let all = format!("{version}{within}/{main}?dryRun=All");
+            let one = format!("{version}{within}/{main}/x{slash}{sub}?dryRun=All");
+            for verb in resource["verbs"].as_array().unwrap() {
+                let (method, path, kind) = match text(verb) {
+                    "get" => ("GET", one.clone(), "application/json"),
+                    "list" => ("GET", all.clone(), "application/json"),
+                    // One that is refused ends at once.
+                    "watch" => ("GET", format!("{all}&watch=1&fieldSelector=none=1"), "application/json"),
+                    "create" if sub.is_empty() => ("POST", all.clone(), "application/json"),
+                    "create" => ("POST", one.clone(), "application/json"),
+                    "update" => ("PUT", one.clone(), "application/json"),
+                    "patch" => ("PATCH", one.clone(), "application/merge-patch+json"),
+                    "delete" => ("DELETE", one.clone(), "application/json"),
+                    "deletecollection" => ("DELETE", all.clone(), "application/json"),
+                    verb => panic!("{version} {main}{slash}{sub}: {verb}"),
+                };
+                let answer = client.request(method, &path, kind, b"{}").unwrap();
+                assert!(answer.status < 500, "{method} {path}: {}", answer.text());
+                // What there is not is an object of that name, not the place where it would be.
+                let lost = "could not find the requested resource";
+                assert!(
+                    !answer.text().contains(lost) && answer.status != 405,
+                    "{method} {path}: {}",
+                    answer.text()
+                );
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 500, "{asked}");
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
 }
 
 #[test]
