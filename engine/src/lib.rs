@@ -23,12 +23,11 @@ mod engine;
 mod error;
 mod io;
 pub mod limits;
-#[allow(
-    unsafe_code,
-    reason = "calls of the allocator and the system, and what the loader says of the program"
-)]
+#[allow(unsafe_code, reason = "calls of the allocator and the system")]
 mod memory;
 mod out;
+#[allow(unsafe_code, reason = "what the loader says of the program")]
+mod program;
 #[allow(unsafe_code, reason = "memory lent to the kernel")]
 mod ring;
 #[allow(unsafe_code, reason = "system calls")]
@@ -47,8 +46,9 @@ pub use disk::{DirLock, DiskFile, LockError, RingDisk};
 pub use engine::{Engine, EngineHandle};
 pub use error::{StartError, StartStep};
 pub use io::{CoreIo, Io};
-pub use memory::{allow_huge_pages, counters, give_back_memory, give_back_program};
+pub use memory::{allow_huge_pages, counters, give_back_memory};
 pub use out::OutQueue;
+pub use program::give_back_program;
 pub use schedule::{run_in_short_slices, run_when_idle};
 pub use stats::Stats;
 pub use tls::{TlsCertificate, TlsConfig, TlsError, TlsSettings};

@@ -1,13 +1,6 @@
 //! What a server at rest gives back: freed memory, and pages of the program that a start or a burst of work used.
 
-use std::{
-    fs::{self, File},
-    io,
-    ops::Range,
-    os::unix::fs::FileExt as _,
-    thread,
-    time::Duration,
-};
+use std::{fs, thread, time::Duration};
 
 use ringbolt_engine::{give_back_memory, give_back_program};
 
@@ -37,44 +30,7 @@ pub fn begin() {
 
 fn give_back() {
     give_back_memory();
-    // Breakpoints and probes are written into the code of a process, and would be gone with its pages.
-    if is_code_untouched().unwrap_or(false) {
-        give_back_program();
-    }
-}
-
-/// Whether all code that is mapped is as it is in its files.
-fn is_code_untouched() -> io::Result<bool> {
-    const PAGE_BYTES: u64 = 4096;
-    const ENTRY_BYTES: u64 = 8;
-    let pagemap = File::open("/proc/self/pagemap")?;
-    let mut entries = Vec::new();
-    for code in fs::read_to_string("/proc/self/maps")?.lines().filter_map(code) {
-        entries.resize(((code.end - code.start) / PAGE_BYTES * ENTRY_BYTES) as usize, 0);
-        pagemap.read_exact_at(&mut entries, code.start / PAGE_BYTES * ENTRY_BYTES)?;
-        let (entries, _) = entries.as_chunks();
-        if entries.iter().any(|entry| is_own_page(u64::from_le_bytes(*entry))) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The addresses of a line of `/proc/PID/maps`, where it is of code that lies in a file.
-fn code(line: &str) -> Option<Range<u64>> {
-    let mut fields = line.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let is_code = fields.next()? == "r-xp" && fields.nth(3)?.starts_with('/');
-    let address = |text| u64::from_str_radix(text, 16).ok();
-    is_code.then_some(address(start)?..address(end)?)
-}
-
-/// Whether an entry of `/proc/PID/pagemap` is of a page that is the process's own, no file's.
-fn is_own_page(entry: u64) -> bool {
-    const PRESENT: u64 = 1 << 63;
-    const SWAPPED: u64 = 1 << 62;
-    const FILE: u64 = 1 << 61;
-    entry & (PRESENT | SWAPPED) != 0 && entry & FILE == 0
+    give_back_program();
 }
 
 fn watch() {
@@ -136,22 +92,6 @@ impl Rest {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn code_of_this_process_is_its_files() {
-        let line = "7f00-a000 r-xp 00000000 fe:00 12 /usr/bin/some program";
-        assert_eq!(code(line), Some(0x7f00..0xa000));
-        for other in [
-            "7f00-a000 rw-p 0 fe:00 12 /x",
-            "7f00-a000 r-xp 0 00:00 0 [vdso]",
-            "7f00-a000 r-xp 0 00:00 0",
-            "",
-        ] {
-            assert_eq!(code(other), None, "{other}");
-        }
-        assert!(is_code_untouched().unwrap());
-        assert!(is_own_page(1 << 63) && is_own_page(1 << 62) && !is_own_page(5 << 61) && !is_own_page(0));
-    }
 
     #[test]
     fn ticks_of_a_process_with_any_name() {
