@@ -1,7 +1,7 @@
 //! State that follows the store: what filters and admission know of stored objects without looking at the store.
 //!
-//! One thread for all of it. Events of the resources that somebody follows are put into a queue as they are committed;
-//! others cost a look at their resource and wake nobody. After a run of events each follower that saw one publishes a
+//! One thread for all of it. Events of the resources and objects that somebody follows are put into a queue as they are
+//! committed; others cost a look at what they are of and wake nobody. After a run of events each follower that saw one publishes a
 //! new state. The first state is there before the first request.
 
 use std::{
@@ -19,16 +19,31 @@ use std::{
 use ringbolt_storage::{
     api::CommitListener,
     event_log::Cursor,
-    object::{Event, ResourceId},
+    object::{Event, Object, ResourceId},
     storage::Storage,
 };
 
 use crate::limits;
 
+/// Where an object is, or will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its resource.
+    pub resource: ResourceId,
+    /// Its namespace.
+    pub namespace: &'static str,
+    /// Its name.
+    pub name: &'static str,
+}
+
 /// Keeps a state of its own in step with some resources. All calls come from one thread at a time.
 pub trait Follower: Send {
     /// The resources whose events it wants.
     fn resources(&self) -> Vec<ResourceId>;
+    /// Single objects whose events it wants, of other resources.
+    fn objects(&self) -> Vec<Place> {
+        Vec::new()
+    }
     /// Forgets everything and reads it anew: at the start, and where events were missed. Events that come next may tell
     /// what was read already.
     fn resync(&mut self, storage: &dyn Storage);
@@ -52,21 +67,33 @@ struct Member {
     dirty: bool,
 }
 
-/// A set of resources.
+/// Whose events are wanted.
 #[derive(Default)]
-struct Wanted(Vec<bool>);
+struct Wanted {
+    resources: Vec<bool>,
+    objects: Vec<Place>,
+}
 
 impl Wanted {
-    fn add(&mut self, resource: ResourceId) {
-        let at = usize::from(resource.0);
-        if self.0.len() <= at {
-            self.0.resize(at + 1, false);
+    fn add(&mut self, follower: &dyn Follower) {
+        for resource in follower.resources() {
+            let at = usize::from(resource.0);
+            if self.resources.len() <= at {
+                self.resources.resize(at + 1, false);
+            }
+            self.resources[at] = true;
         }
-        self.0[at] = true;
+        self.objects.extend(follower.objects());
     }
 
-    fn has(&self, resource: ResourceId) -> bool {
-        self.0.get(usize::from(resource.0)).copied().unwrap_or(false)
+    fn has(&self, object: &Object) -> bool {
+        let is_it = |place: &Place| {
+            object.resource == place.resource
+                && object.name() == place.name
+                && object.namespace() == place.namespace
+        };
+        self.resources.get(usize::from(object.resource.0)).copied().unwrap_or(false)
+            || self.objects.iter().any(is_it)
     }
 }
 
@@ -102,7 +129,7 @@ impl CommitListener for Feed {
         let Queue { cursor, events, seen, told, missed, busy } = &mut *queue;
         let (before, was_missed) = (events.len(), *missed);
         while let Some(event) = cursor.as_mut().and_then(|cursor| cursor.next(revision)) {
-            if !self.wants.has(event.object.resource) || *missed {
+            if !self.wants.has(&event.object) || *missed {
                 continue;
             }
             if events.len() >= limits::INFORMER_EVENTS_MAX {
@@ -167,10 +194,8 @@ impl Informer {
             .into_iter()
             .map(|follower| {
                 let mut wants = Wanted::default();
-                for resource in follower.resources() {
-                    wants.add(resource);
-                    all.add(resource);
-                }
+                wants.add(&*follower);
+                all.add(&*follower);
                 Member { follower, wants, dirty: false }
             })
             .collect();
@@ -270,7 +295,7 @@ impl Informer {
     fn tell(&mut self, events: &VecDeque<Arc<Event>>) {
         for event in events {
             for Member { follower, wants, dirty } in &mut self.members {
-                if wants.has(event.object.resource) {
+                if wants.has(&event.object) {
                     follower.observe(event);
                     *dirty = true;
                 }

@@ -29,13 +29,16 @@ impl Follower for Names {
     fn resources(&self) -> Vec<ResourceId> {
         vec![FOLLOWED]
     }
+    fn objects(&self) -> Vec<Place> {
+        vec![Place { resource: OTHER, namespace: "", name: "it" }]
+    }
     fn resync(&mut self, storage: &dyn Storage) {
         self.read =
             storage.snapshot(FOLLOWED).range("", None).map(|object| object.name().to_owned()).collect();
         lock(&self.seen).resyncs += 1;
     }
     fn observe(&mut self, event: &Event) {
-        assert_eq!(event.object.resource, FOLLOWED);
+        assert!(event.object.resource == FOLLOWED || event.object.name() == "it");
         assert!(!mem::take(&mut self.panics), "as the test wants it");
         let name = event.object.name().to_owned();
         if !self.read.contains(&name) {
@@ -101,6 +104,24 @@ fn the_first_state_is_there_at_once_and_follows() {
             assert_eq!(lock(&seen).names.len(), number + 2);
         }
         assert_eq!(lock(&seen).resyncs, 1);
+    });
+}
+
+#[test]
+fn an_object_is_followed_and_not_those_beside_it() {
+    let storage = empty_store();
+    let (informer, seen) = follow(&storage, false);
+    running(informer, |feed| {
+        for name in ["i", "it", "its"] {
+            let revision = put(&*storage, OTHER, name);
+            assert!(feed.wait(revision, Duration::from_secs(10)));
+        }
+        let seen = lock(&seen);
+        assert_eq!(
+            (&*seen.names, seen.settled),
+            (&["it".to_owned()][..], 2),
+            "once at the start, once for it"
+        );
     });
 }
 

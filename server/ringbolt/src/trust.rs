@@ -12,7 +12,7 @@ use std::{
 
 use ringbolt_apiserver::{
     authentication::{current::Current, request_header::RequestHeaderConfig, x509::ClientCertificates},
-    informer::Follower,
+    informer::{Follower, Place},
 };
 use ringbolt_controlplane::bootstrap::AUTHENTICATION_TRUST;
 use ringbolt_storage::{
@@ -92,7 +92,11 @@ impl Told {
 
 impl Follower for Told {
     fn resources(&self) -> Vec<ResourceId> {
-        vec![self.config_maps]
+        Vec::new()
+    }
+
+    fn objects(&self) -> Vec<Place> {
+        vec![Place { resource: self.config_maps, namespace: "kube-system", name: AUTHENTICATION_TRUST }]
     }
 
     fn resync(&mut self, _: &dyn Storage) {
@@ -100,9 +104,7 @@ impl Follower for Told {
     }
 
     fn observe(&mut self, event: &Event) {
-        let object = &event.object;
-        let is_it = object.namespace() == "kube-system" && object.name() == AUTHENTICATION_TRUST;
-        self.seen |= is_it && event.kind != EventKind::Modified;
+        self.seen |= event.kind != EventKind::Modified;
     }
 
     fn settle(&mut self) {
