@@ -82,11 +82,11 @@ impl Attributes<'_> {
 
     /// 403 in the words that admission plugins refuse with.
     pub fn forbidden(&self, why: &str) -> Status {
-        let group = self.served.strategy.status_group().unwrap_or(self.served.facts.group);
+        let facts = self.served.facts;
         // What is deleted with its collection is not named to plugins.
         let is_of_collection = self.operation == Operation::Delete && self.name.is_empty();
         let name = if is_of_collection { "Unknown" } else { self.name };
-        Status::forbidden(group, self.served.facts.resource, name, why)
+        Status::forbidden(facts.group, facts.resource, name, why)
     }
 }
 

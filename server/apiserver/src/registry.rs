@@ -183,9 +183,9 @@ pub trait Strategy: Send + Sync {
         let _ = object;
         self.name_errors(name, prefix)
     }
-    /// The group that statuses about an object name where it is not the one it is served in (events of
-    /// `events.k8s.io` are core events to every error).
-    fn status_group(&self) -> Option<&'static str> {
+    /// The group of the kind that statuses about an object's content name, where it is not the one it is served in (events
+    /// of `events.k8s.io` are core events to validation).
+    fn kind_group(&self) -> Option<&'static str> {
         None
     }
     /// The warning on every use of a version that is on its way out.
@@ -216,7 +216,7 @@ pub trait Strategy: Send + Sync {
     fn returns_deleted_object(&self) -> bool {
         false
     }
-    /// Refuses a delete (`default` namespace, …).
+    /// Refuses a delete (`default` namespace, …). Who deletes a collection is not asked.
     fn check_delete(&self, name: &str) -> Option<Status> {
         let _ = name;
         None

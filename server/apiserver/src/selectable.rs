@@ -18,6 +18,18 @@ struct Column {
     absent: &'static str,
 }
 
+/// How a field that cannot be selected on is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refusal {
+    /// With the field alone.
+    #[default]
+    Plain,
+    /// The kind is named.
+    OfKind,
+    /// Version and kind are named.
+    OfVersion,
+}
+
 /// The columns of a stored resource, and the names that one served version has for them.
 #[derive(Debug, Default)]
 pub struct Selectable {
@@ -26,16 +38,38 @@ pub struct Selectable {
     names: Vec<(&'static str, usize)>,
     /// Whether the store has an index of the first column.
     indexed: bool,
+    /// `metadata.namespace` is none of the fields.
+    no_namespace: bool,
+    /// What is said of a field that is none of them.
+    refusal: Refusal,
 }
 
 /// A resource without such fields.
-pub static NO_FIELDS: Selectable =
-    Selectable { paths: Vec::new(), columns: Vec::new(), names: Vec::new(), indexed: false };
+pub static NO_FIELDS: Selectable = Selectable {
+    paths: Vec::new(),
+    columns: Vec::new(),
+    names: Vec::new(),
+    indexed: false,
+    no_namespace: false,
+    refusal: Refusal::Plain,
+};
 
 impl Selectable {
     /// With an index of the column that is added first.
     pub fn indexed(mut self) -> Selectable {
         self.indexed = true;
+        self
+    }
+
+    /// Without `metadata.namespace`.
+    pub fn without_namespace(mut self) -> Selectable {
+        self.no_namespace = true;
+        self
+    }
+
+    /// With other words for fields that are none of them.
+    pub fn refusing(mut self, refusal: Refusal) -> Selectable {
+        self.refusal = refusal;
         self
     }
 
@@ -72,6 +106,14 @@ impl Selectable {
     /// The column of a field.
     pub fn column(&self, field: &str) -> Option<usize> {
         self.names.iter().find(|(name, _)| *name == field).map(|(_, column)| *column)
+    }
+    /// Whether a selector can name `metadata.namespace`.
+    pub fn has_namespace(&self) -> bool {
+        !self.no_namespace
+    }
+    /// How a field is refused that is none of them.
+    pub fn refusal(&self) -> Refusal {
+        self.refusal
     }
     /// Whether the store has an index of the first column.
     pub fn is_indexed(&self) -> bool {

@@ -94,3 +94,61 @@ fn what_is_read_past_the_cache() {
         assert_eq!((far.status, &far.json()["details"]["retryAfterSeconds"]), (504, &json!(null)), "{path}");
     }
 }
+
+/// Answers of kube-apiserver 1.37.2.
+#[test]
+fn fields_that_cannot_be_selected_on() {
+    let server = server("options-fields");
+    let mut client = Connection::plain(&server);
+    let slices = "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ";
+    for (path, field, says) in [
+        ("/api/v1/namespaces", "metadata.namespace", "field label not supported: metadata.namespace"),
+        ("/api/v1/nodes", "metadata.namespace", "field label not supported: metadata.namespace"),
+        (
+            "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            "metadata.namespace",
+            "field label not supported: metadata.namespace",
+        ),
+        (
+            "/apis/resource.k8s.io/v1/resourceslices",
+            "metadata.namespace",
+            &format!("{slices}metadata.namespace"),
+        ),
+        ("/apis/resource.k8s.io/v1/resourceslices", "none", &format!("{slices}none")),
+        ("/apis/batch/v1/jobs", "none", "field label \"none\" not supported for Job"),
+        ("/api/v1/pods", "none", "field label not supported: none"),
+        (
+            "/api/v1/configmaps",
+            "none",
+            "\"none\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+        ),
+    ] {
+        for verb in ["", "watch=1&"] {
+            let answer = client.get(&format!("{path}?{verb}fieldSelector={field}%3Dx")).unwrap();
+            assert_eq!(
+                (answer.status, answer.json()["message"].as_str()),
+                (400, Some(says)),
+                "{path} {field}"
+            );
+        }
+    }
+    for path in ["/api/v1/pods", "/api/v1/componentstatuses", "/apis/batch/v1/jobs"] {
+        let answer = client.get(&format!("{path}?fieldSelector=metadata.namespace%3Dx")).unwrap();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+    let answer = client.get("/api/v1/componentstatuses?sendInitialEvents=true").unwrap();
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    let answer = client.get(&format!("{EVENTS}/a?resourceVersion=x")).unwrap();
+    assert_eq!(answer.status, 400, "events are in no cache: {}", answer.text());
+}
+
+/// System classes are refused by name alone; a collection takes them along.
+#[test]
+fn a_collection_with_objects_that_may_not_be_deleted() {
+    let server = server("options-classes");
+    let mut client = Connection::plain(&server);
+    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let mut delete = |path: &str| client.request("DELETE", path, "application/json", b"").unwrap().status;
+    assert_eq!(delete(&format!("{classes}/system-node-critical?dryRun=All")), 403);
+    assert_eq!(delete(&format!("{classes}?dryRun=All")), 200);
+}

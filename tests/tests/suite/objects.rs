@@ -246,3 +246,42 @@ fn events_of_watches_are_counted() {
         assert!(metrics.lines().any(|l| l == line), "{line} is not in\n{metrics}");
     }
 }
+
+/// Who names the uid of an object that is gone does not bring it back: a lease would be held by whom nobody elected.
+#[test]
+fn a_put_of_what_is_gone() {
+    let server = server("objects-gone");
+    let mut client = Connection::plain(&server);
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    let mut put = |name: &str, query: &str, body: &Value| {
+        let path = format!("{leases}/{name}{query}");
+        client.request("PUT", &path, "application/json", body.to_string().as_bytes()).unwrap()
+    };
+    for (query, folder) in [("", "/registry"), ("?dryRun=All", "")] {
+        let answer = put("a", query, &json!({"metadata": {"name": "a", "uid": "u"}}));
+        let message = format!(
+            "Operation cannot be fulfilled on leases.coordination.k8s.io \"a\": StorageError: invalid object, Code: 4, \
+             Key: {folder}/leases/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in \
+             precondition: u, UID in object meta: "
+        );
+        assert_eq!((answer.status, answer.json()["message"].as_str()), (409, Some(&*message)));
+    }
+    let made = put("a", "", &json!({"metadata": {"name": "a", "resourceVersion": "7"}}));
+    assert_eq!(made.status, 201, "{}", made.text());
+}
+
+/// Both groups of events share a store; each names its own resource, and validation the kind that is stored.
+#[test]
+fn events_of_both_groups_name_their_own() {
+    let server = server("objects-events");
+    let mut client = Connection::plain(&server);
+    for (group, name) in [("/api/v1", "events"), ("/apis/events.k8s.io/v1", "events.events.k8s.io")] {
+        let answer = client.get(&format!("{group}/namespaces/default/events/x")).unwrap();
+        let says = format!("{name} \"x\" not found");
+        assert_eq!((answer.status, answer.json()["message"].as_str()), (404, Some(&*says)));
+    }
+    let path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let answer = client.post(path, &json!({"metadata": {"name": "x"}})).unwrap();
+    let message = answer.json()["message"].as_str().unwrap().to_owned();
+    assert!(answer.status == 422 && message.starts_with("Event \"x\" is invalid: "), "{message}");
+}

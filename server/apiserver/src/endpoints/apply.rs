@@ -77,7 +77,7 @@ impl ApplyPatch {
                 let why = format!(
                     "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                 );
-                return Err(Status::conflict(store.status_group(), store.resource(), name, &why));
+                return Err(Status::conflict(store.group(), store.resource(), name, &why));
             }
         }
         Ok(object)

@@ -224,7 +224,7 @@ impl Create {
             names += 1;
             last = prepared.name;
             if !prepared.generated {
-                let (group, resource) = (self.store.status_group(), self.store.resource());
+                let (group, resource) = (self.store.group(), self.store.resource());
                 let mut status = Status::already_exists(group, resource, &last);
                 if taken.is_some_and(|taken| taken.attributes.terminating) {
                     status.message.insert_str(0, "object is being deleted: ");
@@ -233,7 +233,7 @@ impl Create {
             }
         }
         Err(last_race.unwrap_or_else(|| {
-            Status::generate_name_conflict(self.store.status_group(), self.store.resource(), &last, 1)
+            Status::generate_name_conflict(self.store.group(), self.store.resource(), &last, 1)
         }))
     }
 
@@ -358,7 +358,7 @@ async fn prepare_knowing<'a>(
         None => strategy.prepare_for_create(arena, object),
     }
     strategy.set_requester(arena, object, user);
-    let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &name, errors);
+    let invalid = |errors: &[_]| Status::invalid(store.kind_group(), store.kind(), &name, errors);
     let handed_out = strategy.complete(arena, object, None, dry_run).map_err(|errors| invalid(&errors))?;
     let object = &*object;
     if let Some(status) = store.type_error(object, &name) {

@@ -38,7 +38,7 @@ pub(crate) fn get_shown(
     if let Err(status) = check_name(request.info.name) {
         return Outcome::Ready(answer.status(&status));
     }
-    let version = match asked_version(request) {
+    let version = match asked_version(store, request) {
         Ok(version) => version.unwrap_or(0),
         Err(status) => return Outcome::Ready(answer.status(&status)),
     };
@@ -80,7 +80,7 @@ pub(crate) fn get_converted(
     if let Err(status) = check_name(request.info.name) {
         return Outcome::Ready(answer.status(&status));
     }
-    let (version, freshness) = match asked_version(request) {
+    let (version, freshness) = match asked_version(store, request) {
         Ok(None) => (0, Freshness::Asked),
         Ok(Some(version)) => (version, Freshness::Kept),
         Err(status) => return Outcome::Ready(answer.status(&status)),
@@ -110,13 +110,14 @@ pub(crate) fn get_converted(
 }
 
 /// The version that a GET asks for: what it shows is no older. `None` where it says nothing, and wants the newest state.
-fn asked_version(request: &Request<'_>) -> Result<Option<u64>, Status> {
+fn asked_version(store: &ResourceStore, request: &Request<'_>) -> Result<Option<u64>, Status> {
     match query::get(request.head.query(), "resourceVersion").as_deref() {
         None | Some("") => Ok(None),
         // GET and LIST differ here: a version that is no number is 500 without a reason.
-        Some(text) => answer::parse_version(text)
-            .map(Some)
-            .map_err(|why| Status::unknown_error(format!("resourceVersion: {why}"))),
+        Some(text) => answer::parse_version(text).map(Some).map_err(|why| match store.is_cached() {
+            true => Status::unknown_error(format!("resourceVersion: {why}")),
+            false => Status::bad_request(format!("invalid resource version: resourceVersion: {why}")),
+        }),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) async fn guaranteed_update(
             Err(error) => return Err(write::status(store, namespace, name, error)),
         }
     }
-    Err(Status::modified(store.status_group(), store.resource(), name))
+    Err(Status::modified(store.group(), store.resource(), name))
 }
 
 /// 409 where an object is not the one that a precondition names (`storage.Preconditions`).
@@ -76,5 +76,5 @@ pub(crate) fn check_preconditions(
          failed: {why}",
         store.storage_path, stored.key
     );
-    Err(Status::conflict(store.status_group(), store.resource(), stored.name(), &why))
+    Err(Status::conflict(store.group(), store.resource(), stored.name(), &why))
 }

@@ -77,6 +77,9 @@ fn storage_folder(facts: &Resource) -> &'static str {
         ("", "replicationcontrollers") => "controllers",
         ("", "services") => "services/specs",
         ("networking.k8s.io", "ingresses") => "ingress",
+        // Of the servers before and behind the main one.
+        (_, "apiservices") => "apiregistration.k8s.io/apiservices",
+        (_, "customresourcedefinitions") => "apiextensions.k8s.io/customresourcedefinitions",
         (_, resource) => resource,
     }
 }
@@ -176,9 +179,9 @@ impl ResourceStore {
         self.served.facts.group
     }
 
-    /// The group that a Status names: another one for resources that share their handlers with it.
-    pub(crate) fn status_group(&self) -> &'static str {
-        self.served.strategy.status_group().unwrap_or(self.served.facts.group)
+    /// The group of the kind as validation names it: that of the kind which objects are stored as.
+    pub(crate) fn kind_group(&self) -> &'static str {
+        self.served.strategy.kind_group().unwrap_or(self.served.facts.group)
     }
 
     pub(crate) fn version(&self) -> &'static str {
@@ -254,7 +257,7 @@ impl ResourceStore {
 
     /// 404 for an object of this resource.
     pub(crate) fn not_found(&self, name: &str) -> Status {
-        Status::not_found(self.status_group(), self.resource(), name)
+        Status::not_found(self.group(), self.resource(), name)
     }
 }
 

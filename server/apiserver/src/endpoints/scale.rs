@@ -314,7 +314,7 @@ impl<C: Change> Change for Rescale<C> {
         if !given.is_empty() && given != uid && !self.inner.uid_is_precondition() {
             let resource = format!("{}/scale", self.parent.resource());
             let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {uid}");
-            return Err(Status::conflict(self.parent.status_group(), &resource, name, &why));
+            return Err(Status::conflict(self.parent.group(), &resource, name, &why));
         }
         let mut parent = tree.clone();
         match (paths, parent.as_map_mut()) {

@@ -7,6 +7,7 @@ use ringbolt_protocol::selector::{FieldSelector, LabelSelector};
 use ringbolt_storage::{object::Object, snapshot::Snapshot};
 
 use super::resource::ResourceStore;
+use crate::selectable::Refusal;
 
 /// The selection of one request.
 pub(crate) struct Selection {
@@ -73,7 +74,7 @@ impl Selection {
         for requirement in &fields.requirements {
             let of = match &*requirement.field {
                 "metadata.name" => Of::Name,
-                "metadata.namespace" => Of::Namespace,
+                "metadata.namespace" if selectable.has_namespace() => Of::Namespace,
                 field => match (selectable.column(field), store.custom_selectable(field)) {
                     (Some(column), _) => Of::Column(column),
                     (_, Some(number)) => Of::Custom(number),
@@ -179,9 +180,21 @@ impl Selection {
 
 /// The text for a field that cannot be selected on. Kinds with selectable fields of their own are named.
 fn field_not_supported(store: &ResourceStore, field: &str) -> String {
-    if !store.is_custom() && store.served.strategy.selectable().is_empty() {
-        format!("\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
-    } else {
-        format!("field label not supported: {field}")
+    let selectable = store.served.strategy.selectable();
+    if !store.is_custom() && selectable.is_empty() {
+        return field_not_known(field);
     }
+    match selectable.refusal() {
+        Refusal::Plain => format!("field label not supported: {field}"),
+        Refusal::OfKind => format!("field label \"{field}\" not supported for {}", store.kind()),
+        Refusal::OfVersion => {
+            let (group, version, kind) = (store.group(), store.version(), store.kind());
+            format!("field label not supported for {group}/{version}, Kind={kind}: {field}")
+        }
+    }
+}
+
+/// The text where a kind has no selectable fields of its own.
+pub(super) fn field_not_known(field: &str) -> String {
+    format!("\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
 }

@@ -384,13 +384,18 @@ impl<C: Change> Update<C> {
         }
         let warned = warnings.len();
         let mut object = loop {
-            let made = self.change.object(arena, None, warnings).map(|mut object| {
+            let made = self.change.object(arena, None, warnings).and_then(|mut object| {
+                // Who names the uid means an object that was there: it is not to come back as another one.
+                let uid = metadata::text(&object, "uid");
+                if self.change.uid_is_precondition() && !uid.is_empty() {
+                    return Err(self.uid_conflict(uid, ""));
+                }
                 // A version in the body says nothing about an object that is not there.
                 metadata::of(arena, &mut object).remove("resourceVersion");
                 if let Some(tracker) = self.change.tracker() {
                     owners.track(arena, &mut object, |object| tracker.created(arena, &self.store, object));
                 }
-                object
+                Ok(object)
             });
             if self.store.converts && self.finds_out().await {
                 warnings.truncate(warned);
@@ -464,7 +469,7 @@ impl<C: Change> Update<C> {
         self.check_version(&object, stored)?;
         metadata::before_update(arena, &mut object, &old);
         strategy.prepare_for_update(arena, self.part, &mut object, &old);
-        let invalid = |errors: &[_]| Status::invalid(store.status_group(), store.kind(), &self.name, errors);
+        let invalid = |errors: &[_]| Status::invalid(store.kind_group(), store.kind(), &self.name, errors);
         let mut handed_out = HandedOut::default();
         if self.part == Part::Main {
             let completed = strategy.complete(arena, &mut object, Some(&old), self.dry_run);
@@ -583,7 +588,7 @@ impl<C: Change> Update<C> {
                 // This one message names the resource where others name the kind.
                 let error =
                     FieldError::invalid("metadata.resourceVersion", 0i64, "must be specified for an update");
-                return Err(Status::invalid(store.status_group(), store.resource(), &self.name, &[error]));
+                return Err(Status::invalid(store.group(), store.resource(), &self.name, &[error]));
             }
             return Ok(());
         }
@@ -606,7 +611,7 @@ impl<C: Change> Update<C> {
                 &store.storage_path
             }
         );
-        Status::conflict(store.status_group(), store.resource(), &self.name, &why)
+        Status::conflict(store.group(), store.resource(), &self.name, &why)
     }
 }
 

@@ -107,7 +107,7 @@ fn key(namespace: &str, name: &str) -> Arc<str> {
 /// What a client is told of a write that did not happen. Preconditions are the callers' matter: they retry, or
 /// know what the conflict is about.
 pub(crate) fn status(store: &ResourceStore, namespace: &str, name: &str, error: WriteError) -> Status {
-    let (group, resource) = (store.status_group(), store.resource());
+    let (group, resource) = (store.group(), store.resource());
     match error {
         WriteError::Precondition(None) => Status::not_found(group, resource, name),
         WriteError::Precondition(Some(_)) => Status::modified(group, resource, name),
@@ -127,7 +127,7 @@ pub(crate) fn status(store: &ResourceStore, namespace: &str, name: &str, error: 
 /// 403 of the NamespaceLifecycle admission, with the cause that controllers look for.
 pub(crate) fn namespace_terminating(store: &ResourceStore, namespace: &str, name: &str) -> Status {
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    let mut status = Status::forbidden(store.status_group(), store.resource(), name, &why);
+    let mut status = Status::forbidden(store.group(), store.resource(), name, &why);
     status.details.get_or_insert_with(|| Box::new(Details::default())).causes.push(Cause {
         reason: "NamespaceTerminating",
         message: format!("namespace {namespace} is being terminated"),

@@ -16,9 +16,10 @@ const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDelet
 const RESET_FOR_STATUS: [&str; 7] =
     ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"];
 
-/// Names of kinds whose declarations alone speak of them: a DNS subdomain, and any prefix that a URL path can carry.
+/// Names of kinds whose declarations alone speak of them, in their turn (`validation::declared_name`); a prefix may be any
+/// that a URL path can carry.
 pub(super) fn name_alone(name: &str, prefix: bool) -> Vec<String> {
-    if prefix { names::path_segment_errors(name, prefix) } else { names::name_is_dns_subdomain(name, prefix) }
+    if prefix { names::path_segment_errors(name, prefix) } else { Vec::new() }
 }
 
 /// Finalizers must have a domain or be standard ones.

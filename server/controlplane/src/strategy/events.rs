@@ -24,7 +24,7 @@ pub(super) fn core() -> Rules {
 
 pub(super) fn rules(resource: &str) -> Option<Rules> {
     (resource == "events").then(|| Rules {
-        status_group: Some(""),
+        kind_group: Some(""),
         // This group's events are objects like others.
         name: names::name_is_dns_subdomain,
         standard_finalizers: true,

@@ -358,8 +358,8 @@ impl Strategy for ResourceStrategy {
         (self.rules.name)(name, prefix)
     }
 
-    fn status_group(&self) -> Option<&'static str> {
-        self.rules.status_group
+    fn kind_group(&self) -> Option<&'static str> {
+        self.rules.kind_group
     }
 
     fn annotation_of_field(&self) -> Option<&'static str> {

@@ -95,8 +95,8 @@ pub(crate) struct Rules {
     pub(crate) selectable: &'static Table,
     /// Seconds to live: events.
     pub(crate) ttl_seconds: u64,
-    /// Group that statuses name where it is another one.
-    pub(crate) status_group: Option<&'static str>,
+    /// Group of the kind that statuses about its content name, where it is another one.
+    pub(crate) kind_group: Option<&'static str>,
     /// Warning on every use.
     pub(crate) deprecation_warning: Option<&'static str>,
     /// An annotation that stands for a field.
@@ -137,7 +137,7 @@ impl Rules {
         returns_deleted: false,
         selectable: &selectable::NO_FIELDS,
         ttl_seconds: 0,
-        status_group: None,
+        kind_group: None,
         deprecation_warning: None,
         annotation_of_field: None,
         prepare_for_create: None,

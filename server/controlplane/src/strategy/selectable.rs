@@ -1,6 +1,6 @@
 //! Fields that field selectors know besides `metadata.name` and `metadata.namespace`.
 
-use ringbolt_apiserver::selectable::{Path, Selectable};
+use ringbolt_apiserver::selectable::{Path, Refusal, Selectable};
 
 /// The fields of one served resource.
 #[derive(Debug)]
@@ -11,6 +11,10 @@ pub(crate) struct Table {
     indexed: bool,
     /// The table of the resource in whose store its objects are, where that is another one. It has all values.
     kept_as: Option<&'static Table>,
+    /// `metadata.namespace` is none of the fields.
+    no_namespace: bool,
+    /// What is said of a field that is none of them.
+    refusal: Refusal,
 }
 
 /// One field.
@@ -28,7 +32,10 @@ impl Table {
     /// The columns and names.
     pub(crate) fn build(&self) -> Selectable {
         let kept = self.kept_as.unwrap_or(self);
-        let mut selectable = Selectable::default();
+        let mut selectable = Selectable::default().refusing(self.refusal);
+        if self.no_namespace {
+            selectable = selectable.without_namespace();
+        }
         if kept.indexed {
             selectable = selectable.indexed();
         }
@@ -55,7 +62,8 @@ macro_rules! selectable {
 }
 
 /// Without fields.
-const NONE: Table = Table { fields: &[], indexed: false, kept_as: None };
+const NONE: Table =
+    Table { fields: &[], indexed: false, kept_as: None, no_namespace: false, refusal: Refusal::Plain };
 
 /// The table of a resource without fields of its own.
 pub(crate) static NO_FIELDS: Table = NONE;
@@ -74,7 +82,7 @@ selectable! { POD indexed = true:
     "status.nominatedNodeName" => [["status", "nominatedNodeName"]] or "";
 }
 
-selectable! { NODE:
+selectable! { NODE no_namespace = true:
     "spec.unschedulable" => [["spec", "unschedulable"]] or "false";
 }
 
@@ -109,7 +117,7 @@ selectable! { NEW_EVENT kept_as = (Some(&EVENT)):
     "type" => [["type"]] or "";
 }
 
-selectable! { NAMESPACE:
+selectable! { NAMESPACE no_namespace = true:
     "status.phase" => [["status", "phase"]] or "";
 }
 
@@ -122,21 +130,21 @@ selectable! { SERVICE:
     "spec.type" => [["spec", "type"]] or "";
 }
 
-selectable! { JOB:
+selectable! { JOB refusal = (Refusal::OfKind):
     "status.successful" => [["status", "succeeded"]] or "0";
 }
 
-selectable! { SIGNER:
+selectable! { SIGNER no_namespace = true:
     "spec.signerName" => [["spec", "signerName"]] or "";
 }
 
-selectable! { POD_CERTIFICATE:
+selectable! { POD_CERTIFICATE no_namespace = true:
     "spec.signerName" => [["spec", "signerName"]] or "";
     "spec.podName" => [["spec", "podName"]] or "";
     "spec.nodeName" => [["spec", "nodeName"]] or "";
 }
 
-selectable! { RESOURCE_SLICE indexed = true:
+selectable! { RESOURCE_SLICE indexed = true, no_namespace = true, refusal = (Refusal::OfVersion):
     "spec.nodeName" => [["spec", "nodeName"]] or "";
     "spec.driver" => [["spec", "driver"]] or "";
     "spec.pool.name" => [["spec", "pool", "name"]] or "";

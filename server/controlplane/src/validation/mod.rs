@@ -66,8 +66,8 @@ use ringbolt_machinery::{
     validation::{
         labels,
         names::{
-            dns1123_label_errors, dns1123_subdomain_errors, inclusive_range_error, percent_errors,
-            port_number_errors,
+            dns1123_label_errors, dns1123_subdomain_errors, inclusive_range_error, name_is_dns_subdomain,
+            percent_errors, port_number_errors,
         },
     },
     value::{Map, Value},
@@ -80,6 +80,15 @@ pub(crate) const NEGATIVE: &str = "must be greater than or equal to 0";
 
 /// What validation found so far.
 pub(crate) type Errors = Vec<FieldError>;
+
+/// The name of a kind whose declarations speak of it, a DNS subdomain: told among what else is declared, and so behind what
+/// is written out.
+fn declared_name(object: &Value<'_>, errors: &mut Errors) {
+    let name = object.str_at(&["metadata", "name"]).unwrap_or("");
+    if !name.is_empty() {
+        each_invalid(name_is_dns_subdomain(name, false), "metadata.name", name, errors);
+    }
+}
 
 /// Adds an `Invalid value` for each message.
 pub(crate) fn each_invalid(messages: Vec<String>, path: &str, value: &str, errors: &mut Errors) {

@@ -8,8 +8,8 @@ use ringbolt_machinery::{
 };
 
 use super::{
-    Errors, at_most_all, each_invalid, go, immutable, int_or_percent, non_negative, persistent_volume_claim,
-    pod_spec, positive_int_or_percent, selector, with_map, workload_status,
+    Errors, at_most_all, declared_name, each_invalid, go, immutable, int_or_percent, non_negative,
+    persistent_volume_claim, pod_spec, positive_int_or_percent, selector, with_map, workload_status,
 };
 use crate::tree::Members;
 
@@ -47,6 +47,7 @@ pub(crate) fn validate_replication_controller(object: &Value<'_>, errors: &mut E
             }
         }
         // What is declared with the fields comes after what is written out.
+        declared_name(object, errors);
         if spec.has("replicas") {
             non_negative(spec, "replicas", "spec", errors);
         } else {

@@ -66,7 +66,7 @@ impl<'r> Subject<'r> {
 
     fn invalid(&self, object: &Value<'_>, errors: &[FieldError]) -> Status {
         let name = object.str_at(&["metadata", "name"]).unwrap_or("");
-        let group = self.served.strategy.status_group().unwrap_or(self.served.facts.group);
+        let group = self.served.strategy.kind_group().unwrap_or(self.served.facts.group);
         Status::invalid(group, self.served.facts.kind, name, errors)
     }
 

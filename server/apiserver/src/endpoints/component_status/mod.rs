@@ -13,7 +13,6 @@ use ringbolt_machinery::{
 };
 use ringbolt_protocol::{
     media_type::MetaVersion,
-    query::ListOptions,
     request_info::Verb,
     selector::{FieldSelector, LabelSelector},
 };
@@ -22,9 +21,11 @@ use ringbolt_storage::object::ResourceId;
 use self::{probe::Health, single_flight::SingleFlight};
 use super::{
     answer::{self, Answer},
+    list::parse_options,
     not_stored,
     render::{Form, Render},
     resource::ResourceStore,
+    select::field_not_known,
     table::TableForm,
 };
 use crate::{
@@ -91,7 +92,7 @@ impl ComponentStatuses {
     fn list(&self, request: &Request<'_>) -> Result<Outcome, Status> {
         let components = self.0.clone();
         let answer = Answer::negotiate(&components.one, request)?;
-        let options = ListOptions::parse(request.head.query()).map_err(|e| Status::bad_request(e.0))?;
+        let options = parse_options(request)?;
         let (labels, fields) = (options.label_selector, options.field_selector);
         check_fields(&fields)?;
         Ok(Outcome::Task(Box::pin(async move {
@@ -117,6 +118,8 @@ impl ResourceEndpoint for ComponentStatuses {
         let outcome = match request.info.verb {
             Verb::Get => self.get(request),
             Verb::List => self.list(request),
+            Verb::Watch => parse_options(request)
+                .and_then(|_| Err(Status::method_not_supported("", "componentstatuses", "watch"))),
             _ => Err(Status::method_not_allowed()),
         };
         outcome.unwrap_or_else(|status| answer::failed(request, &status))
@@ -225,10 +228,7 @@ fn check_fields(fields: &FieldSelector) -> Result<(), Status> {
     let known = |field: &str| matches!(field, "metadata.name" | "metadata.namespace");
     match fields.requirements.iter().find(|r| !known(&r.field)) {
         None => Ok(()),
-        Some(requirement) => Err(Status::bad_request(format!(
-            "\"{}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
-            requirement.field
-        ))),
+        Some(requirement) => Err(Status::bad_request(field_not_known(&requirement.field))),
     }
 }
 

@@ -16,8 +16,8 @@ use self::parts::Found;
 pub(crate) use self::slices::{validate as validate_slice, validate_update as validate_slice_update};
 pub(super) use self::{offers::declared_label, parts::declared_driver};
 use super::{
-    Errors, csi_driver_name, declared_immutable, go, label, maps, persistent_volume_claim::template_metadata,
-    with_map,
+    Errors, csi_driver_name, declared_immutable, declared_name, go, label, maps,
+    persistent_volume_claim::template_metadata, with_map,
 };
 use crate::{
     semantic,
@@ -38,6 +38,7 @@ pub(crate) fn validate_class(object: &Value<'_>, errors: &mut Errors) {
 
 fn class(object: &Value<'_>, old: Option<&Value<'_>>, errors: &mut Errors) {
     let mut found = Found::default();
+    declared_name(object, &mut found.declared);
     with_map(object, "spec", |spec| {
         parts::selectors(spec, "spec", &mut found);
         let (list, path) = (spec.items("config"), "spec.config");
