@@ -279,8 +279,14 @@ impl Served {
         if verbs.is_empty() || misplaced {
             return Route::UnknownResource;
         }
+        let is_watched = self.verbs.contains(Verb::Watch);
+        if info.verb_via_path_prefix && !is_watched {
+            return Route::UnknownResource;
+        }
+        // A list that is asked to be a watch comes to whoever lists, who has words of their own for it.
+        let is_list = info.verb == Verb::Watch && !is_watched && verbs.contains(Verb::List);
         // OPTIONS has no verb; who is behind a proxy may have an answer to it.
-        let takes = verbs.contains(info.verb) || (takes_path && info.verb == Verb::None);
+        let takes = verbs.contains(info.verb) || is_list || (takes_path && info.verb == Verb::None);
         if takes { Route::Resource(&self.endpoint) } else { Route::MethodNotAllowed }
     }
 }

@@ -285,3 +285,87 @@ fn events_of_both_groups_name_their_own() {
     let message = answer.json()["message"].as_str().unwrap().to_owned();
     assert!(answer.status == 422 && message.starts_with("Event \"x\" is invalid: "), "{message}");
 }
+
+/// What is wrong with a request is told in the order of kube-apiserver 1.37.2, and in its words.
+#[test]
+fn what_is_told_first() {
+    let server = server("objects-order");
+    let mut client = Connection::plain(&server);
+    let node = json!({"metadata": {"name": "n"}, "target": {"name": "n"}});
+    let mut bound = node.clone();
+    (bound["metadata"]["name"], bound["metadata"]["uid"]) = (json!("p"), json!("u"));
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    assert_eq!(client.post(PODS, &pod).unwrap().status, 201);
+    let system = "/api/v1/namespaces/kube-system";
+    let uid = json!({"preconditions": {"uid": "x"}});
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}});
+    let statuses = "/api/v1/componentstatuses";
+    let events = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let long = json!({"metadata": {"name": "a".repeat(254)}, "spec": {}});
+    for (method, path, kind, body, status, says) in [
+        (
+            "DELETE",
+            format!("{PODS}/%2e%2e"),
+            JSON,
+            json!({}),
+            400,
+            "Name parameter invalid: \"..\": may not be '..'",
+        ),
+        (
+            "PATCH",
+            format!("{PODS}/a%25b"),
+            MERGE,
+            json!({}),
+            400,
+            "Name parameter invalid: \"a%b\": may not contain '%'",
+        ),
+        ("DELETE", system.to_owned(), JSON, uid, 409, "Precondition failed: UID in precondition: x"),
+        ("DELETE", system.to_owned(), JSON, json!({}), 403, "this namespace may not be deleted"),
+        (
+            "POST",
+            events.to_owned(),
+            JSON,
+            event,
+            400,
+            "the API version in the data (v1) does not match the expected",
+        ),
+        ("POST", format!("{PODS}/p/binding?dryRun=All"), JSON, bound.clone(), 409, "Key: /pods/default/p, "),
+        ("POST", format!("{PODS}/p/binding"), JSON, bound, 409, "Key: /registry/pods/default/p, "),
+        (
+            "GET",
+            format!("{statuses}?watch=1"),
+            JSON,
+            json!(null),
+            405,
+            "watch is not supported on resources of kind",
+        ),
+        (
+            "GET",
+            format!("{statuses}?watch=1&fieldSelector=a%3Db"),
+            JSON,
+            json!(null),
+            400,
+            "is not a known field",
+        ),
+        (
+            "GET",
+            "/api/v1/watch/componentstatuses".to_owned(),
+            JSON,
+            json!(null),
+            404,
+            "could not find the requested",
+        ),
+        (
+            "POST",
+            "/api/v1/namespaces/default/replicationcontrollers".to_owned(),
+            JSON,
+            long,
+            422,
+            "spec.template: Required value, metadata.name: Invalid value: \"aaa",
+        ),
+    ] {
+        let answer = ask(&mut client, method, &path, kind, &body);
+        let message = answer.json()["message"].as_str().unwrap_or_default().to_owned();
+        assert!(answer.status == status && message.contains(says), "{method} {path}: {}", answer.text());
+    }
+}

@@ -16,7 +16,7 @@ fn corrupt(path: &str, object: &Object, error: &ConversionError) -> String {
 }
 
 fn path(store: &ResourceStore, object: &Object) -> String {
-    format!("{}{}", store.storage_path, object.key)
+    store.storage_key(&object.key, false)
 }
 
 /// Of one object that was to be read.

@@ -66,7 +66,7 @@ impl Bindings {
         let (core, namespace) = (request.core.clone(), request.info.namespace.to_owned());
         Ok(Outcome::Task(Box::pin(async move {
             let target = (namespace.as_str(), binding.name.as_str());
-            let bound = Bind { pods: &this.pods, binding: &binding };
+            let bound = Bind { pods: &this.pods, binding: &binding, dry_run: sent.dry_run };
             match guaranteed_update(&this.pods, &core, target, sent.dry_run, &bound).await {
                 Ok(_) => sent.answer.status(&Status::success(201)),
                 Err(status) => sent.answer.status(&status),
@@ -78,7 +78,7 @@ impl Bindings {
         let arena = asker.core.take_arena();
         let binding = self.admitted(sent, asker, &arena).await?;
         let target = (asker.namespace, binding.name.as_str());
-        let bound = Bind { pods: &self.pods, binding: &binding };
+        let bound = Bind { pods: &self.pods, binding: &binding, dry_run: sent.dry_run };
         guaranteed_update(&self.pods, asker.core, target, sent.dry_run, &bound).await.map(drop)
     }
 
@@ -171,12 +171,13 @@ impl Binding {
 struct Bind<'b> {
     pods: &'b ResourceStore,
     binding: &'b Binding,
+    dry_run: bool,
 }
 
 impl Mutate for Bind<'_> {
     fn mutate<'a>(&self, arena: &'a Bump, pod: &mut Value<'a>, stored: &Object) -> Result<(), Status> {
         let binding = self.binding;
-        check_preconditions(self.pods, pod, stored, &binding.uid, &binding.version)?;
+        check_preconditions(self.pods, pod, stored, &binding.uid, &binding.version, self.dry_run)?;
         if let Some(why) = unfit(pod) {
             return Err(Status::conflict("", "pods/binding", &binding.name, &why));
         }

@@ -282,7 +282,9 @@ impl Target<'_> {
         if fits {
             return Ok(kind.ty);
         }
-        if meta.kind == self.kind && group == self.group {
+        // The events of both groups are one kind inside.
+        let is_event = |group| self.kind == "Event" && matches!(group, "" | "events.k8s.io");
+        if meta.kind == self.kind && (group == self.group || is_event(group) && is_event(self.group)) {
             self.check_version(meta)?;
         }
         let why = unknown_conversion((version, &meta.kind), (self.group, self.kind));
@@ -381,7 +383,7 @@ fn check_delete_kind(kind: &str, api_version: &str) -> Result<(), Status> {
     if kind.is_empty() || kind == "DeleteOptions" {
         return Ok(());
     }
-    let version = if api_version.is_empty() { "v1" } else { api_version };
+    let version = if api_version.is_empty() { "meta.k8s.io/v1" } else { api_version };
     Err(Status::bad_request(format!(
         "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
     )))
@@ -409,9 +411,12 @@ mod tests {
         let check = |kind, version| check_delete_kind(kind, version).map_err(|status| status.message);
         assert!(check("", "").is_ok());
         assert!(check("DeleteOptions", "apps/v1").is_ok());
-        let why = "no kind \"Pod\" is registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\"";
-        assert_eq!(check("Pod", "v1").unwrap_err(), why);
-        assert_eq!(check("Pod", "").unwrap_err(), why);
+        for (version, shown) in [("v1", "v1"), ("", "meta.k8s.io/v1")] {
+            let why = format!(
+                "no kind \"Pod\" is registered for version \"{shown}\" in scheme \"pkg/runtime/scheme.go:111\""
+            );
+            assert_eq!(check("Pod", version).unwrap_err(), why);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use ringbolt_storage::{
 use super::{
     answer::{self, Answer},
     delete_options::{DeleteOptions, Propagation},
+    get,
     identity::rfc3339,
     metadata,
     resource::{Key, ResourceStore},
@@ -124,10 +125,10 @@ impl Delete {
     /// Deletes one object, trying again while others write to it.
     pub(crate) async fn run(&self, namespace: &str, name: &str) -> Result<Deleted, Status> {
         let store = &*self.store;
+        get::check_name(name)?;
         // The real server looks at the name in front of its store, where no collection passes by.
-        if self.told != Told::Collection
-            && let Some(status) = store.served.strategy.check_delete(name)
-        {
+        let refusal = store.served.strategy.check_delete(name).filter(|_| self.told != Told::Collection);
+        if let Some(status) = refusal.filter(|_| !self.is_of_namespace()) {
             return Err(status);
         }
         let Some(key) = Key::new(namespace, name) else { return Err(store.not_found(name)) };
@@ -221,6 +222,12 @@ impl Delete {
         let mut object = store.decode_stored_as(arena, &stored.json, stored.attributes.stamp.get())?;
         let uid = metadata::text(&object, "uid").to_owned();
         self.check_preconditions(name, &uid, stored.revision)?;
+        // Namespaces are admission's matter.
+        if self.is_of_namespace()
+            && let Some(status) = strategy.check_delete(name)
+        {
+            return Err(status);
+        }
         let attributes = Attributes {
             operation: Operation::Delete,
             served: &store.served,
@@ -314,12 +321,21 @@ impl Delete {
         Ok(Step::Write(write::remove(store, stored), Deleted::Gone { last: stored.json.clone(), uid }))
     }
 
+    fn is_of_namespace(&self) -> bool {
+        self.store.stored() == self.store.namespaces
+    }
+
     fn check_preconditions(&self, name: &str, uid: &str, revision: u64) -> Result<(), Status> {
         let store = &*self.store;
         let refused = |what: &str, want: &str, found: &str, perhaps: &str| {
-            if store.served.strategy.only_marks_at_first() {
+            let first = match (self.is_of_namespace(), store.served.strategy.only_marks_at_first()) {
+                (true, _) => Some('P'),
+                (_, true) => Some('p'),
+                _ => None,
+            };
+            if let Some(first) = first {
                 let why = format!(
-                    "precondition failed: {what} in precondition: {want}, {what} in object meta: {found}"
+                    "{first}recondition failed: {what} in precondition: {want}, {what} in object meta: {found}"
                 );
                 return Err(Status::conflict(store.group(), store.resource(), name, &why));
             }

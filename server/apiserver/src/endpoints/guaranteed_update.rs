@@ -59,6 +59,7 @@ pub(crate) fn check_preconditions(
     stored: &Object,
     uid: &str,
     version: &str,
+    dry_run: bool,
 ) -> Result<(), Status> {
     let current = metadata::text(tree, "uid");
     let why = if !uid.is_empty() && uid != current {
@@ -72,9 +73,9 @@ pub(crate) fn check_preconditions(
         return Ok(());
     };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {}{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
-         failed: {why}",
-        store.storage_path, stored.key
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         {why}",
+        store.storage_key(&stored.key, dry_run)
     );
     Err(Status::conflict(store.group(), store.resource(), stored.name(), &why))
 }

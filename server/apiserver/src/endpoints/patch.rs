@@ -22,6 +22,7 @@ use super::{
     answer::{self, Answer},
     apply::ApplyPatch,
     body::{self, FieldValidation},
+    get,
     managed_fields::Tracker,
     metadata,
     resource::ResourceStore,
@@ -70,6 +71,7 @@ pub(crate) fn plan(
     let answer = Answer::negotiate(store, request)?;
     let options = PatchOptions::parse(request.head.query());
     answer::check_options("PatchOptions", options.validate(apply))?;
+    get::check_name(request.info.name)?;
     let (namespace, name) = (store.namespace(request.info).to_owned(), request.info.name.to_owned());
     Ok(Update {
         store: store.clone(),

@@ -255,6 +255,14 @@ impl ResourceStore {
         }
     }
 
+    /// Where the real server's storage has an object, as its errors say it. A dry run looks a layer above the one that puts
+    /// the prefix in front.
+    pub(crate) fn storage_key(&self, key: &str, dry_run: bool) -> String {
+        let folder =
+            if dry_run { self.storage_path.trim_start_matches("/registry") } else { &self.storage_path };
+        format!("{folder}{key}")
+    }
+
     /// 404 for an object of this resource.
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(self.group(), self.resource(), name)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringbolt_machinery::status::Status;
+use ringbolt_machinery::{field::quote, status::Status};
 use ringbolt_protocol::selector::{FieldSelector, LabelSelector};
 use ringbolt_storage::{object::Object, snapshot::Snapshot};
 
@@ -186,7 +186,7 @@ fn field_not_supported(store: &ResourceStore, field: &str) -> String {
     }
     match selectable.refusal() {
         Refusal::Plain => format!("field label not supported: {field}"),
-        Refusal::OfKind => format!("field label \"{field}\" not supported for {}", store.kind()),
+        Refusal::OfKind => format!("field label {} not supported for {}", quote(field), store.kind()),
         Refusal::OfVersion => {
             let (group, version, kind) = (store.group(), store.version(), store.kind());
             format!("field label not supported for {group}/{version}, Kind={kind}: {field}")
@@ -196,5 +196,6 @@ fn field_not_supported(store: &ResourceStore, field: &str) -> String {
 
 /// The text where a kind has no selectable fields of its own.
 pub(super) fn field_not_known(field: &str) -> String {
-    format!("\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+    let field = quote(field);
+    format!("{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
 }

@@ -602,14 +602,9 @@ impl<C: Change> Update<C> {
         let store = &*self.store;
         let path = Key::new(&self.namespace, &self.name).map(|k| k.as_str().to_owned()).unwrap_or_default();
         let why = format!(
-            "StorageError: invalid object, Code: 4, Key: {}{path}, ResourceVersion: 0, AdditionalErrorMsg: \
-             Precondition failed: UID in precondition: {given}, UID in object meta: {stored}",
-            // A dry run looks a layer above the one that puts the prefix in front.
-            if self.dry_run {
-                store.storage_path.trim_start_matches("/registry")
-            } else {
-                &store.storage_path
-            }
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+             failed: UID in precondition: {given}, UID in object meta: {stored}",
+            store.storage_key(&path, self.dry_run)
         );
         Status::conflict(store.group(), store.resource(), &self.name, &why)
     }

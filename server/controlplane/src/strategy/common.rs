@@ -3,7 +3,6 @@
 use bumpalo::Bump;
 use ringbolt_machinery::{
     field::{FieldError, index},
-    validation::names,
     value::{Map, Value},
 };
 
@@ -16,10 +15,10 @@ const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDelet
 const RESET_FOR_STATUS: [&str; 7] =
     ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"];
 
-/// Names of kinds whose declarations alone speak of them, in their turn (`validation::declared_name`); a prefix may be any
-/// that a URL path can carry.
-pub(super) fn name_alone(name: &str, prefix: bool) -> Vec<String> {
-    if prefix { names::path_segment_errors(name, prefix) } else { Vec::new() }
+/// Names of kinds whose declarations alone speak of them, in their turn (`validation::declared_name`). What a prefix may be
+/// shows in the name that is made of it.
+pub(super) fn name_alone(_: &str, _: bool) -> Vec<String> {
+    Vec::new()
 }
 
 /// Finalizers must have a domain or be standard ones.

@@ -66,8 +66,8 @@ use ringbolt_machinery::{
     validation::{
         labels,
         names::{
-            dns1123_label_errors, dns1123_subdomain_errors, inclusive_range_error, name_is_dns_subdomain,
-            percent_errors, port_number_errors,
+            SUBDOMAIN_MAX, dns1123_label_errors, dns1123_subdomain_errors, inclusive_range_error,
+            name_is_dns_subdomain, percent_errors, port_number_errors,
         },
     },
     value::{Map, Value},
@@ -85,9 +85,17 @@ pub(crate) type Errors = Vec<FieldError>;
 /// is written out.
 fn declared_name(object: &Value<'_>, errors: &mut Errors) {
     let name = object.str_at(&["metadata", "name"]).unwrap_or("");
-    if !name.is_empty() {
-        each_invalid(name_is_dns_subdomain(name, false), "metadata.name", name, errors);
+    if name.is_empty() {
+        return;
     }
+    let mut why = name_is_dns_subdomain(name, false);
+    if name.len() > SUBDOMAIN_MAX
+        && let Some(first) = why.first_mut()
+    {
+        // The one word that declarations have for themselves.
+        *first = format!("must be no more than {SUBDOMAIN_MAX} bytes");
+    }
+    each_invalid(why, "metadata.name", name, errors);
 }
 
 /// Adds an `Invalid value` for each message.

@@ -119,7 +119,8 @@ impl ResourceEndpoint for ComponentStatuses {
             Verb::Get => self.get(request),
             Verb::List => self.list(request),
             Verb::Watch => parse_options(request)
-                .and_then(|_| Err(Status::method_not_supported("", "componentstatuses", "watch"))),
+                .and_then(|options| check_fields(&options.field_selector))
+                .and_then(|()| Err(Status::method_not_supported("", "componentstatuses", "watch"))),
             _ => Err(Status::method_not_allowed()),
         };
         outcome.unwrap_or_else(|status| answer::failed(request, &status))
