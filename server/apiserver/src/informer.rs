@@ -1,8 +1,8 @@
 //! State that follows the store: what filters and admission know of stored objects without looking at the store.
 //!
 //! One thread for all of it. Events of the resources and objects that somebody follows are put into a queue as they are
-//! committed; others cost a look at what they are of and wake nobody. After a run of events each follower that saw one publishes a
-//! new state. The first state is there before the first request.
+//! committed; others cost a look at what they are of and wake nobody. After a run of events each follower that saw one
+//! publishes a new state. The first state is there before the first request.
 
 use std::{
     collections::VecDeque,

@@ -113,7 +113,8 @@ pub(crate) fn get_converted(
 fn asked_version(store: &ResourceStore, request: &Request<'_>) -> Result<Option<u64>, Status> {
     match query::get(request.head.query(), "resourceVersion").as_deref() {
         None | Some("") => Ok(None),
-        // GET and LIST differ here: a version that is no number is 500 without a reason.
+        // GET and LIST differ here: a version that is no number is 500 without a reason, but for
+        // what is in no cache.
         Some(text) => answer::parse_version(text).map(Some).map_err(|why| match store.is_cached() {
             true => Status::unknown_error(format!("resourceVersion: {why}")),
             false => Status::bad_request(format!("invalid resource version: resourceVersion: {why}")),

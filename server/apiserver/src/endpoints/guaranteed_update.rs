@@ -72,10 +72,5 @@ pub(crate) fn check_preconditions(
     } else {
         return Ok(());
     };
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         {why}",
-        store.storage_key(&stored.key, dry_run)
-    );
-    Err(Status::conflict(store.group(), store.resource(), stored.name(), &why))
+    Err(store.precondition_failed(&stored.key, stored.name(), &why, dry_run))
 }

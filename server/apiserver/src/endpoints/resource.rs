@@ -263,6 +263,16 @@ impl ResourceStore {
         format!("{folder}{key}")
     }
 
+    /// 409 where an object is not the one that a precondition names (`storage.Preconditions`).
+    pub(crate) fn precondition_failed(&self, key: &str, name: &str, why: &str, dry_run: bool) -> Status {
+        let key = self.storage_key(key, dry_run);
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+             failed: {why}"
+        );
+        Status::conflict(self.group(), self.resource(), name, &why)
+    }
+
     /// 404 for an object of this resource.
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(self.group(), self.resource(), name)

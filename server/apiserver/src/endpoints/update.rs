@@ -599,14 +599,9 @@ impl<C: Change> Update<C> {
     }
 
     fn uid_conflict(&self, given: &str, stored: &str) -> Status {
-        let store = &*self.store;
-        let path = Key::new(&self.namespace, &self.name).map(|k| k.as_str().to_owned()).unwrap_or_default();
-        let why = format!(
-            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
-             failed: UID in precondition: {given}, UID in object meta: {stored}",
-            store.storage_key(&path, self.dry_run)
-        );
-        Status::conflict(store.group(), store.resource(), &self.name, &why)
+        let key = Key::new(&self.namespace, &self.name).map(|k| k.as_str().to_owned()).unwrap_or_default();
+        let why = format!("UID in precondition: {given}, UID in object meta: {stored}");
+        self.store.precondition_failed(&key, &self.name, &why, self.dry_run)
     }
 }
 
